@@ -35,6 +35,9 @@ struct Base {
     fd: OwnedFd,
 }
 
+/// What could not be read, and why.
+pub(super) type Unread = (PathBuf, Cause);
+
 impl Folder {
     pub(super) fn at(path: PathBuf) -> Self {
         Self { path, base: None }
@@ -217,6 +220,12 @@ impl Folder {
     /// The number that a file begins with: `4: ACTIVE` is 4, `0x0008` is 8.
     pub(crate) fn read_number(&self, name: &str) -> Result<u64, Cause> {
         leading_number(&self.read(name)?).ok_or_else(|| self.malformed(name, "a sysfs number"))
+    }
+
+    /// That a file could not be read.
+    pub(super) fn unread(&self, name: &str) -> impl FnOnce(Cause) -> Unread {
+        let path = self.path.join(name);
+        |cause| (path, cause)
     }
 
     /// That a file has something else than it should.

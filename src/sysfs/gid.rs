@@ -5,8 +5,9 @@ use std::path::Path;
 
 use nix::libc;
 
+use super::folder::Unread;
 use super::port::while_whole;
-use super::{Folder, PORTS, Sysfs};
+use super::{Folder, PORTS, Sysfs, of_file};
 use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
 use crate::gid::{Gid, GidEntry, GidRecord, GidType, SLOT_READS, Source};
@@ -37,7 +38,7 @@ impl Sysfs {
         self.steadily(device, request, |sysfs| {
             let folder =
                 sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
-            read_gid(&folder, port, index).map_err(|cause| {
+            read_gid(&folder, port, index).map_err(|(path, cause)| {
                 let gids = folder.join("gids");
                 // What is left of a table with a gap, or of a port that goes, does not say what is outside it.
                 let cause = match (cause, gid_slots(&folder)) {
@@ -47,7 +48,7 @@ impl Sysfs {
                 // Each port has the folder, also without a slot: this tree is a part of a sysfs.
                 let slot =
                     if gids.is_missing() { folder.clone() } else { gids.join(index.to_string()) };
-                sysfs.missing_or(device, &folder, &slot, request(), cause)
+                sysfs.missing_or(device, &folder, &slot, request(), (path, cause))
             })
         })
     }
@@ -91,9 +92,8 @@ impl Sysfs {
             let folder = own.join(PORTS).join(port.to_string());
             let gids = folder.join("gids");
             for index in gid_slots(&folder).map_err(|cause| error(gids.path(), cause))? {
-                let gid = read_gid(&folder, port, index).map_err(|cause| {
-                    Error::new(device, Request::GidEntry { port, index }, cause)
-                })?;
+                let gid = read_gid(&folder, port, index)
+                    .map_err(|unread| of_file(device, Request::GidEntry { port, index }, unread))?;
                 slots.push(Slot { port, index, gid });
             }
         }
@@ -119,10 +119,14 @@ pub(super) fn gid_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
 ///
 /// They are three files, and the slot may change between them. So the GID is read once more at
 /// the end. Only if it is unchanged, the answers belong together.
-fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<GidRecord>, Cause> {
+fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<GidRecord>, Unread> {
     let name = index.to_string();
     let gids = port_folder.join("gids");
-    let read = || Gid::parse_full(&gids.read(&name)?).ok_or_else(|| gids.malformed(&name, "a GID"));
+    let read = || {
+        let text = gids.read(&name).map_err(gids.unread(&name))?;
+        let malformed = || gids.unread(&name)(gids.malformed(&name, "a GID"));
+        Gid::parse_full(&text).ok_or_else(malformed)
+    };
     let mut gid = read()?;
     for _ in 0..SLOT_READS {
         if gid.is_zero() {
@@ -137,7 +141,7 @@ fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<GidRec
                 GidEntry::new(port, index, gid).with_type(gid_type.unwrap_or(GidType::UNNAMED));
             // What cannot be read is not known; what cannot be a name is a broken answer.
             if let Err(cause @ Cause::MalformedFile { .. }) = netdev {
-                return Err(cause);
+                return Err(gids.unread(&name)(cause));
             }
             let is_hidden = gid_type.is_none();
             // Each row of RoCE has an interface, also if the file does not name it.
@@ -151,7 +155,7 @@ fn read_gid(port_folder: &Folder, port: u32, index: u32) -> Result<Option<GidRec
         }
         gid = again;
     }
-    Err(Cause::Os(libc::EAGAIN))
+    Err(gids.unread(&name)(Cause::Os(libc::EAGAIN)))
 }
 
 /// Reads `gid_attrs/ndevs/I`; none if the kernel names no interface, which it says by EINVAL.
@@ -174,9 +178,10 @@ fn read_netdev(port_folder: &Folder, name: &str) -> Result<Option<String>, Cause
 
 /// Reads `gid_attrs/types/I`; none if the kernel keeps the type back. The file has the same text for
 /// InfiniBand, iWARP and RoCE v1: the link layer and the node type make the difference.
-fn read_gid_type(port_folder: &Folder, name: &str) -> Result<Option<GidType>, Cause> {
+fn read_gid_type(port_folder: &Folder, name: &str) -> Result<Option<GidType>, Unread> {
     let attributes = port_folder.join("gid_attrs");
-    match attributes.join("types").read(name) {
+    let types = attributes.join("types");
+    match types.read(name) {
         Ok(text) => match text.as_str() {
             "RoCE v2" => return Ok(Some(GidType::ROCE_V2)),
             // A copy of a file that could not be read.
@@ -194,15 +199,17 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<Option<GidType>, Ca
                 return Ok(None);
             }
         }
-        Err(cause) => return Err(cause),
+        Err(cause) => return Err(types.unread(name)(cause)),
     }
     Ok(Some(if is_roce(port_folder)? { GidType::ROCE_V1 } else { GidType::IB }))
 }
 
 /// Whether the port is one of RoCE.
-fn is_roce(port_folder: &Folder) -> Result<bool, Cause> {
-    Ok(LinkLayer::of_sysfs(port_folder)? == LinkLayer::ETHERNET
-        && NodeType::of_sysfs(&port_folder.join("../.."))? == NodeType::CA)
+fn is_roce(port_folder: &Folder) -> Result<bool, Unread> {
+    let device = port_folder.join("../..");
+    let link_layer = LinkLayer::of_sysfs(port_folder).map_err(port_folder.unread("link_layer"))?;
+    Ok(link_layer == LinkLayer::ETHERNET
+        && NodeType::of_sysfs(&device).map_err(device.unread("node_type"))? == NodeType::CA)
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use nix::libc;
 
 use crate::error::{Cause, Error, Request};
 use crate::text::is_file_name;
-use folder::cause;
+use folder::{Unread, cause};
 
 pub(crate) use counters::{counter_names, read_counter};
 pub(crate) use folder::{Folder, is_absent};
@@ -160,13 +160,13 @@ impl Sysfs {
 
     /// Why `request` failed that reads `slot` in a device's port: what is not there is the device, all of its ports, the
     /// port, or the slot's index (`EINVAL`, as the kernel says it).
-    pub(crate) fn missing_or(
+    fn missing_or(
         &self,
         device: &str,
         port: &Folder,
         slot: &Folder,
         request: Request,
-        cause: Cause,
+        (path, cause): Unread,
     ) -> Error {
         match (cause, self.device(device)) {
             (missing @ Cause::Os(libc::ENOENT), Ok(device_folder))
@@ -188,12 +188,22 @@ impl Sysfs {
             (Cause::Os(libc::ENOENT), _) if slot.is_missing() => {
                 Error::new(device, request, Cause::Os(libc::EINVAL))
             }
-            (cause, _) => Error::new(device, request, cause),
+            (cause, _) => of_file(device, request, (path, cause)),
         }
     }
 
     /// A folder below the root.
     pub(crate) fn folder(&self, path: &str) -> Folder {
         Folder::at(self.root.join(path))
+    }
+}
+
+/// Why `request` failed: a file that could not be read is named. What the kernel says of a slot is of that.
+fn of_file(device: &str, request: Request, (path, cause): Unread) -> Error {
+    match cause {
+        Cause::Os(errno) if ![libc::EINVAL, libc::EAGAIN].contains(&errno) => {
+            Error::new(device, Request::Sysfs { path }, cause)
+        }
+        cause => Error::new(device, request, cause),
     }
 }

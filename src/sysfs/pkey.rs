@@ -5,6 +5,7 @@
 
 use nix::libc;
 
+use super::folder::Unread;
 use super::port::while_whole;
 use super::{Folder, Sysfs};
 use crate::device::NodeType;
@@ -25,13 +26,13 @@ impl Sysfs {
             let port =
                 sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
             let folder = port.join("pkeys");
-            read_pkey(&folder, index).map_err(|cause| {
+            read_pkey(&folder, index).map_err(|unread| {
                 // Where the table could not be listed, no index is known to be outside it.
                 let slot = match pkey_slots(&port) {
                     Ok(_) => folder.join(index.to_string()),
                     Err(_) => port.clone(),
                 };
-                sysfs.missing_or(device, &port, &slot, request(), cause)
+                sysfs.missing_or(device, &port, &slot, request(), unread)
             })
         })
     }
@@ -57,17 +58,19 @@ impl Sysfs {
             let folder =
                 sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
             read_pkeys(&folder)
-                .map_err(|cause| sysfs.missing_or(device, &folder, &folder, request(), cause))
+                .map_err(|unread| sysfs.missing_or(device, &folder, &folder, request(), unread))
         })
     }
 }
 
-fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Cause> {
+fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Unread> {
     let folder = port.join("pkeys");
+    // What could not be read of a part of a table matters less than that it is one.
     while_whole(port, || {
         let slots = pkey_slots(port)?.into_iter();
-        slots.map(|index| Ok((index, read_pkey(&folder, index)?))).collect()
+        Ok(slots.map(|index| Ok((index, read_pkey(&folder, index)?))).collect())
     })
+    .map_err(port.unread("pkeys"))?
 }
 
 /// Whether a port may have no P_Keys: those of iWARP and usNIC.
@@ -91,8 +94,9 @@ pub(super) fn pkey_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
     }
 }
 
-fn read_pkey(folder: &Folder, index: u32) -> Result<PKey, Cause> {
-    u16::try_from(folder.read_number(&index.to_string())?)
-        .map(PKey)
-        .map_err(|_| folder.malformed(&index.to_string(), "a P_Key"))
+fn read_pkey(folder: &Folder, index: u32) -> Result<PKey, Unread> {
+    let name = index.to_string();
+    let number = folder.read_number(&name).map_err(folder.unread(&name))?;
+    let malformed = |_| folder.unread(&name)(folder.malformed(&name, "a P_Key"));
+    u16::try_from(number).map(PKey).map_err(malformed)
 }

@@ -2,6 +2,7 @@
 
 use nix::libc;
 
+use super::folder::Unread;
 use super::gid::gid_slots;
 use super::pkey::{may_have_none, pkey_slots};
 use super::{Folder, Sysfs};
@@ -32,7 +33,7 @@ impl Sysfs {
             let folder =
                 sysfs.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
             read_port(&folder)
-                .map_err(|cause| sysfs.missing_or(device, &folder, &folder, request(), cause))
+                .map_err(|unread| sysfs.missing_or(device, &folder, &folder, request(), unread))
         })
     }
 }
@@ -45,17 +46,20 @@ pub(crate) fn read_rate(folder: &Folder) -> Result<String, Cause> {
     }
 }
 
-fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
+fn read_port(folder: &Folder) -> Result<PortAttributes, Unread> {
     const RANGE: &str = "a number beyond its range";
-    let beyond = |name: &str| folder.malformed(name, RANGE);
-    let byte = |name| u8::try_from(folder.read_number(name)?).map_err(|_| beyond(name));
-    let long = |name| u32::try_from(folder.read_number(name)?).map_err(|_| beyond(name));
-    let count = |slots: Vec<u32>, name| u32::try_from(slots.len()).map_err(|_| beyond(name));
-    let rate = read_rate(folder)?;
-    let link_layer = LinkLayer::of_sysfs(folder)?;
+    let beyond = |name: &str| folder.unread(name)(folder.malformed(name, RANGE));
+    let number = |name| folder.read_number(name).map_err(folder.unread(name));
+    let byte = |name| u8::try_from(number(name)?).map_err(|_| beyond(name));
+    let long = |name| u32::try_from(number(name)?).map_err(|_| beyond(name));
+    let count = |slots: Result<Vec<u32>, Cause>, name| {
+        u32::try_from(slots.map_err(folder.unread(name))?.len()).map_err(|_| beyond(name))
+    };
+    let rate = read_rate(folder).map_err(folder.unread("rate"))?;
+    let link_layer = LinkLayer::of_sysfs(folder).map_err(folder.unread("link_layer"))?;
     let (active_width, active_speed) = parse_rate(&rate, link_layer);
     if active_width.is_none() && !rate.is_empty() && !rate.contains(" Gb/sec (") {
-        return Err(folder.malformed("rate", "a port's rate"));
+        return Err(folder.unread("rate")(folder.malformed("rate", "a port's rate")));
     }
     Ok(PortAttributes {
         state: PortState(byte("state")?),
@@ -65,8 +69,8 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Cause> {
         sm_lid: long("sm_lid")?,
         sm_sl: byte("sm_sl")?,
         lmc: byte("lid_mask_count")?,
-        gid_tbl_len: count(gid_slots(folder)?, "gids")?,
-        pkey_tbl_len: count(pkey_slots(folder)?, "pkeys")?,
+        gid_tbl_len: count(gid_slots(folder), "gids")?,
+        pkey_tbl_len: count(pkey_slots(folder), "pkeys")?,
         active_width,
         active_speed,
         port_cap_flags: long("cap_mask")?,

@@ -52,8 +52,13 @@ fn a_broken_port_beside_a_good_one() {
     let run = tree.uverbs(&["ports", "--no-header"]);
     assert!(run.stdout.starts_with("mlx4_0  2  down"), "{run:?}");
     assert_eq!(run.stdout.lines().count(), 1);
-    assert!(run.stderr.contains("mlx4_0: query port 1: "), "{run:?}");
+    // The file is named, as is one of a GID.
+    assert!(run.stderr.contains("ports/1/state: ENOENT"), "{run:?}");
     assert_eq!(run.status, 3);
+    let tree = Tree::new();
+    tree.with_infiniband().port_again(1).remove("link_layer");
+    let run = tree.uverbs(&["gids"]);
+    assert!(run.stderr.contains("ports/1/link_layer: ENOENT") && run.status == 3, "{run:?}");
 }
 
 /// Interfaces matter to every port, also to one that is named; a device that could not be listed does not
