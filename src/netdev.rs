@@ -114,7 +114,7 @@ pub enum Unfit {
     /// encrypted. A device whose own port is such an interface (soft RoCE) sends by it.
     Bypassed,
     /// It is of soft RoCE, which takes nothing that arrives at its interface, but only at the port's own and at VLANs on
-    /// that, in the network namespace of the port's own. No address has this reason; a row has it.
+    /// that. No address has this reason; a row has it.
     #[cfg_attr(feature = "serde", serde(skip))]
     Unheard,
     /// Its interface asks for no neighbours (`IFF_NOARP`), as an ipvlan in the mode l3 or l3s, and none is set by hand that
@@ -153,7 +153,7 @@ impl core::fmt::Display for Unfit {
                 "RDMA leaves out what its interface adds to packets (as VXLAN, MACsec, a second VLAN tag)"
             }
             Self::Unheard => {
-                "soft RoCE takes only what arrives at its port's own interface, or at VLANs on that, in that interface's network namespace"
+                "soft RoCE takes only what arrives at its port's own interface, or at VLANs on that"
             }
             Self::NoNeighbours => {
                 "its interface asks for no neighbours (NOARP, as an ipvlan in the mode l3)"

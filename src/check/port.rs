@@ -74,7 +74,9 @@ pub(super) fn check_port(
     }
     if attributes.state != PortState::ACTIVE {
         let (seen, advice) = why_down(attributes);
-        findings.add("port-down", Problem, seen, advice);
+        let has_none = is_ethernet && port.netdev == Ok(None) && is_of_no_vport(attributes);
+        let none = "the port has no interface, as one that represents no vport: use another port";
+        findings.add("port-down", Problem, seen, if has_none { none } else { advice });
     }
     match &port.pkeys {
         Some(Ok(pkeys)) if pkeys.is_empty() && attributes.link_layer == LinkLayer::INFINIBAND => {
@@ -114,11 +116,18 @@ pub(super) fn check_port(
         check_netdev(inventory, (port, is_roce, has_others), attributes, findings);
     }
     if let Some(seen) = choose::port(here, record, port) {
-        let has_netdev = port.netdev().is_some();
+        let has_netdev = port.netdev.as_ref().ok().map(Option::is_some);
         check_gids(served, (&seen, has_netdev), findings);
         doubt_gid(inventory, &seen, findings);
     }
     check_width(widest, record, attributes, findings);
+}
+
+/// Whether a port without an interface here has none in any namespace, nor an MTU or a GID table: mlx5 in switchdev mode has
+/// a port for each possible vport.
+fn is_of_no_vport(attributes: &PortAttributes) -> bool {
+    let has_mtu = attributes.active_mtu.is_some_and(|mtu| mtu.0 != 0);
+    !has_mtu && attributes.gid_tbl_len == 0
 }
 
 /// Why a port is not active, and what to do.
@@ -161,10 +170,8 @@ fn check_netdev(
     }
     let Ok(netdev) = &port.netdev else { return };
     let Some(netdev) = netdev else {
-        // mlx5 in switchdev mode has a port for each possible vport. A port without a vport has no
-        // interface in any namespace, no MTU and no GID table: check_gids reports it.
-        let has_mtu = attributes.active_mtu.is_some_and(|mtu| mtu.0 != 0);
-        if !has_mtu && attributes.gid_tbl_len == 0 {
+        // check_gids reports it.
+        if is_of_no_vport(attributes) {
             return;
         }
         findings.add(
@@ -232,7 +239,7 @@ fn check_netdev(
 
 fn check_gids(
     served: &Served<'_>,
-    (port, has_netdev): (&Port<'_>, bool),
+    (port, has_netdev): (&Port<'_>, Option<bool>),
     findings: &mut Findings<'_>,
 ) {
     use Severity::{Note, Problem, Warning};

@@ -62,14 +62,14 @@ enum Waiting<'i> {
 }
 
 impl<'i> Waiting<'i> {
-    /// `has_netdev`: whether the port's interface is in this network namespace.
-    fn of((port, has_netdev): (&Port<'i>, bool), served: &Served<'_>) -> Self {
+    /// `has_netdev`: whether the port's interface is in this network namespace, if that is known.
+    fn of((port, has_netdev): (&Port<'i>, Option<bool>), served: &Served<'_>) -> Self {
         // A member has none of its own, but for those that it had before.
         let is_own = |row: &choose::Row<'_>| {
             matches!(row.home, Home::Ours { is_port_s: Some(true), unfit, .. }
                 if unfit != Some(Unfit::Enslaved))
         };
-        if has_netdev && port.rows.iter().any(is_own) {
+        if has_netdev == Some(true) && port.rows.iter().any(is_own) {
             return Self::Not(None);
         }
         let (mut upper, mut is_known) = (None, true);
@@ -98,7 +98,7 @@ impl<'i> Waiting<'i> {
 /// another finding.
 pub(super) fn check_waiting(
     served: &Served<'_>,
-    (port, has_netdev): (&Port<'_>, bool),
+    (port, has_netdev): (&Port<'_>, Option<bool>),
     findings: &mut Findings<'_>,
 ) -> bool {
     let is_usable = |row: &choose::Row<'_>| choose::is_usable(port, row) != Some(false);
@@ -123,7 +123,7 @@ pub(super) fn check_waiting(
     let why = if port.rows.iter().any(is_other) { why } else { "" };
     // Why an address of the port's own interface cannot be used.
     let is_why = |row: &choose::Row<'_>, why: Unfit| matches!(row.home, Home::Ours { unfit, is_port_s: Some(true), .. } if unfit == Some(why));
-    let has = |why: Unfit| has_netdev && port.rows.iter().any(|row| is_why(row, why));
+    let has = |why: Unfit| has_netdev == Some(true) && port.rows.iter().any(|row| is_why(row, why));
     // What soft RoCE does not hear has an address that may be of use to a device on it.
     let is_soft = port.driver == Some(DriverId::RXE);
     let unheard = port.rows.iter().find_map(|row| match row.home {
@@ -156,6 +156,9 @@ pub(super) fn check_waiting(
             Severity::Problem,
             format!("{all} are link-local"),
             match (unheard, upper) {
+                _ if is_soft && has_netdev == Some(false) => {
+                    "use the port where its interface is".into()
+                }
                 (Some((name, false)), _) => format!(
                     "bring {name} up, and use a device on it (rdma link add NAME type rxe netdev {name}): soft RoCE takes nothing that arrives there"
                 ),
@@ -182,7 +185,7 @@ pub(super) fn check_waiting(
                     "give the port's interface a link-local IPv6 address (addrgenmode), or one of IPv4"
                         .into()
                 }
-                (None, None) if has_netdev => {
+                (None, None) if has_netdev == Some(true) => {
                     format!("give the port's interface an IPv4 or a global IPv6 address{why}")
                 }
                 (None, None) => format!("give the interface of the GIDs an IPv4 or a global IPv6 address{why}"),

@@ -155,7 +155,8 @@ impl<'a> Row<'a> {
             port_cap_flags: Hex(attributes.port_cap_flags),
             port_cap_flags2: attributes.port_cap_flags2.map(Hex),
             max_msg_sz: attributes.max_msg_sz,
-            max_vl: attributes.max_vl_num.map(Lanes),
+            // 0 is none of the codes: the driver gives nothing.
+            max_vl: attributes.max_vl_num.filter(|code| *code != 0).map(Lanes),
             bad_pkey_cntr: attributes.bad_pkey_cntr,
             qkey_viol_cntr: attributes.qkey_viol_cntr,
             subnet_timeout: attributes.subnet_timeout,

@@ -59,8 +59,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// `EOPNOTSUPP`: the driver does not offer it; `EINVAL`: no such port; `EIO`: the device is gone;
-    /// `EPROTONOSUPPORT`: Linux before 7.0.
+    /// `EOPNOTSUPP`: the driver does not offer it; `EINVAL`: no such port; `ENODEV`: the port has no network interface, as
+    /// one that represents no vport; `EIO`: the device is gone; `EPROTONOSUPPORT`: Linux before 7.0.
     #[doc(alias = "ibv_query_port_speed")]
     pub fn query_port_speed(&self, port: u32) -> Result<Rate> {
         let mut rate = 0u64;

@@ -137,6 +137,12 @@ pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>
         }
     };
     let verbs = sysfs.folder(VERBS_CLASS);
+    // Something that covers the kernel's folder hides its devices. It may cover that of nodes, too.
+    let is_covered = !class.is_of_kernel() && sysfs.folder("").is_of_kernel();
+    if names.is_empty() && (is_covered || !verbs.is_gone() && verbs.has_none()) {
+        let cause = Cause::Malformed("all devices: something covers them");
+        return Err(Error::of_host(Request::Sysfs { path: class.path().to_owned() }, cause));
+    }
     let (mut nodes, mut unread) = nodes_by_sysfs(&verbs, dev);
     let lacks_nodes = lacks_nodes(sysfs);
     // In the kernel's own they are other namespaces' devices.

@@ -18,6 +18,9 @@ use crate::sysfs::{
 };
 use crate::text::natural;
 
+/// How the names of nodes for management datagrams begin.
+const UMAD: &str = "umad";
+
 /// The nodes of `ib_umad` by the names of their devices.
 type UmadNodes = Result<BTreeMap<String, Vec<Node>>>;
 
@@ -78,7 +81,11 @@ impl Host {
             let requests = owner_requests((device, index), &class, &nodes).map_err(&error)?;
             let of_netlink = |cause| Error::new(&*device.name, Request::Netlink, cause);
             if let Some(own) = own_numbers(requests).map_err(of_netlink)? {
-                nodes.retain(|node| own.contains(&node.number));
+                // That of the subnet manager has the number of the port's other one in its name.
+                let number = |node: &Node| node.name.replace(|own: char| !own.is_ascii_digit(), "");
+                let own = nodes.iter().filter(|node| own.contains(&node.number));
+                let own: BTreeSet<String> = own.map(number).collect();
+                nodes.retain(|node| own.contains(&number(node)));
             }
         }
         nodes.sort_by(|one, other| natural(&one.name, &other.name));
@@ -140,7 +147,7 @@ impl Host {
         let (found, unread) = nodes_of_class(&class, &self.dev);
         let mut nodes: Vec<Node> = found.into_iter().map(|(_, node, _)| node).collect();
         // To open that of a subnet manager (`issm0`) says that there is one.
-        nodes.retain(|node| node.name.starts_with("umad"));
+        nodes.retain(|node| node.name.starts_with(UMAD));
         nodes.sort_by(|one, other| natural(&one.name, &other.name));
         let mut problems = Vec::new();
         for own in nodes.iter().map(access) {
@@ -190,21 +197,21 @@ fn access(node: &Node) -> Answer<()> {
     })
 }
 
-/// Asks which nodes are the device's, of these. The class has the nodes of all network namespaces, and in another one
-/// there may be a device of the same name (in exclusive mode, since Linux 7).
+/// Asks which nodes for management datagrams are the device's, of these. The class has the nodes of all network namespaces,
+/// and in another one there may be a device of the same name (in exclusive mode, since Linux 7). Of a node for a subnet
+/// manager no kernel answers.
 fn owner_requests(
     (device, index): (&Device, u32),
     class: &Folder,
     nodes: &[Node],
 ) -> Result<Vec<Message>, Cause> {
     let mut requests = Vec::new();
-    for node in nodes {
+    for node in nodes.iter().filter(|node| node.name.starts_with(UMAD)) {
         let folder = class.join(&node.name);
         let malformed = |_| folder.malformed("port", "a port's number");
         let port = u32::try_from(folder.read_number("port")?).map_err(malformed)?;
         if device.ports().contains(&port) {
-            let kind = node.name.trim_end_matches(|own: char| own.is_ascii_digit());
-            requests.push(port_chardev_request(index, port, kind));
+            requests.push(port_chardev_request(index, port, UMAD));
         }
     }
     Ok(requests)

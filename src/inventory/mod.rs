@@ -95,7 +95,7 @@ pub struct Inventory {
     /// How much memory the process that looked may lock; `None` if that is not known.
     pub locked_memory: Option<LockedMemory>,
     /// Whether the process that looked can open the connection manager's node (`rdma_cm`) for reading and writing, as
-    /// librdmacm does; `None` if there is none, or nobody looked.
+    /// librdmacm does; `None` if there is none, that is not known, or nobody looked.
     pub rdma_cm_access: Option<Answer<()>>,
     /// The same of any node for management datagrams (`umad0`), as libibumad opens them.
     pub umad_access: Option<Answer<()>>,

@@ -124,7 +124,7 @@ impl Folder {
             Some((base, _)) => rustix::fs::fstatfs(&base.fd),
             None => rustix::fs::statfs(&self.path),
         };
-        cfg!(miri) || stat().is_ok_and(|own| own.f_type == SYSFS)
+        !cfg!(miri) && stat().is_ok_and(|own| own.f_type == SYSFS)
     }
 
     /// What it can be known by later.

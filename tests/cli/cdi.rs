@@ -166,6 +166,10 @@ fn a_file_is_replaced_or_removed_as_a_whole() {
     assert!(run.status == 3 && path.exists(), "{run:?}");
     device.remove();
     fs::remove_dir_all(tree.path().join("class/infiniband_verbs/uverbs0")).unwrap();
+    // Empty folders are none of the kernel's: something covers them.
+    let run = tree.uverbs(&["cdi", "--output", file]);
+    assert!(run.status == 3 && path.exists() && run.stderr.contains("covers"), "{run:?}");
+    write(tree.path().join("class/infiniband_verbs/abi_version"), "6");
     let run = tree.uverbs(&["cdi", "--output", file]);
     assert!(run.status == 0 && !path.exists() && run.stderr.contains("it was removed"), "{run:?}");
     let run = tree.uverbs(&["cdi", "--output", file]);

@@ -27,6 +27,39 @@ pub(crate) fn home<'i>(
     (kind, port): (Kind, &PortRecord),
     row: &'i GidRow,
 ) -> Home<'i> {
+    let found = anywhere(here, (kind, port), row);
+    if kind != Kind::SoftRoce || !here.inventory.has_netlink {
+        return found;
+    }
+    // It listens at the port's own interface and at VLANs on it; in another network namespace at such VLANs, if a device of
+    // soft RoCE is of that.
+    let interface = here.interface_of(row);
+    let is_vlan = interface.is_some_and(|own| own.vlan.is_some());
+    let is_elsewhere = matches!(port.netdev, Ok(None));
+    let is_unheard = match (&port.netdev, interface) {
+        (Ok(Some(own)), Some(it)) => own.index != it.index && !is_vlan,
+        (Ok(None), Some(_)) => !is_vlan,
+        _ => false,
+    };
+    match found {
+        Home::Ours { name, is_up, has_address, unfit: None, is_port_s } => {
+            let unfit = is_unheard.then_some(Unfit::Unheard);
+            let is_port_s = is_port_s.filter(|_| !is_elsewhere);
+            Home::Ours { name, is_up, has_address, unfit, is_port_s }
+        }
+        Home::Unproven { name, is_named, is_up, unfit: None } if is_unheard => {
+            Home::Unproven { name, is_named, is_up, unfit: Some(Unfit::Unheard) }
+        }
+        found => found,
+    }
+}
+
+/// The same, whatever hears it.
+fn anywhere<'i>(
+    here: &Surroundings<'i>,
+    (kind, port): (Kind, &PortRecord),
+    row: &'i GidRow,
+) -> Home<'i> {
     let inventory = here.inventory;
     let record = &row.record;
     let is_named = record.entry.netdev_ifindex().is_some() || record.sysfs_netdev.is_some();
@@ -54,18 +87,11 @@ pub(crate) fn home<'i>(
         };
         let gid = record.entry.gid();
         let unfit = here.unfit_of(interface, port, &record.entry);
-        // Soft RoCE listens in the network namespace of the port's own interface, at that and at VLANs on it.
-        let is_unheard = kind == Kind::SoftRoce
-            && match &port.netdev {
-                Ok(Some(own)) => own.index != netdev.index && interface.vlan.is_none(),
-                Ok(None) => true,
-                Err(_) => false,
-            };
         return Home::Ours {
             name: &netdev.name,
             is_up: is_up(interface),
             has_address: here.has_address(interface, gid),
-            unfit: unfit.or(is_unheard.then_some(Unfit::Unheard)),
+            unfit,
             is_port_s: match &port.netdev {
                 Ok(own) => Some(own.as_ref().is_none_or(|own| own.index == netdev.index)),
                 Err(_) => None,

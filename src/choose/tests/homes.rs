@@ -262,9 +262,40 @@ fn soft_roce_is_not_heard_above_its_interface() {
     assert_eq!(said(DriverId::RXE, other.clone(), None), Ok(Unfit::Unheard));
     assert_eq!(said(DriverId::RXE, other.clone(), Some(7)), Err(true));
     assert_eq!(said(DriverId::MLX5, other, None), Err(true));
+    // In another namespace it is not known of a VLAN.
+    assert_eq!(said(DriverId::RXE, Ok(None), None), Ok(Unfit::Unheard));
+    assert_eq!(said(DriverId::RXE, Ok(None), Some(7)), Err(false));
     for vlan in [None, Some(7)] {
-        assert_eq!(said(DriverId::RXE, Ok(None), vlan), Ok(Unfit::Unheard), "in another namespace");
         assert_eq!(said(DriverId::MLX5, Ok(None), vlan), Err(true));
+    }
+    // A row without a name is of no use either, whoever's it is, if its interface is not heard.
+    let unproven = |driver, port: Answer<Option<Netdev>>, vlan| {
+        let mut inventory = here();
+        let eth0 = &mut inventory.interfaces.as_mut().unwrap()[0];
+        eth0.addresses = vec![("10.0.0.1".parse().unwrap(), 24)];
+        eth0.vlan = vlan;
+        let mut record = with_row(&by_ioctl("::ffff:10.0.0.1", 2), LinkLayer::ETHERNET);
+        record.device.driver = Some(driver);
+        record.ports[0].netdev = port;
+        let surroundings = Surroundings::of(&inventory);
+        let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
+        match port.rows[0].home {
+            Home::Unproven { unfit, .. } => unfit,
+            ref home => panic!("{home:?}"),
+        }
+    };
+    let (own, above) = (Ok(Some(netdev(2, "eth0"))), Ok(Some(netdev(3, "eth1"))));
+    let unheard = Some(Unfit::Unheard);
+    for (driver, port, vlan, wanted) in [
+        (DriverId::RXE, own, None, None),
+        (DriverId::RXE, above.clone(), None, unheard),
+        (DriverId::RXE, above.clone(), Some(7), None),
+        (DriverId::RXE, Ok(None), None, unheard),
+        (DriverId::RXE, Ok(None), Some(7), None),
+        (DriverId::MLX5, above, None, None),
+        (DriverId::MLX5, Ok(None), None, None),
+    ] {
+        assert_eq!(unproven(driver, port.clone(), vlan), wanted, "{driver} {port:?} {vlan:?}");
     }
     // Which interface is the port's own could not be read.
     let unread = || Err(Problem { text: "no".into(), errno: 5 });

@@ -197,6 +197,9 @@ mod tests {
         {
             std::fs::remove_dir_all(folder).unwrap();
         }
+        // The kernel's class has it always.
+        let version = folder.path().join("class/infiniband_verbs/abi_version");
+        std::fs::write(version, "6\n").unwrap();
         assert_eq!(found(&mut watch, false), Ok(Vec::new()));
         assert_eq!(found(&mut watch, true).unwrap().len(), 1);
     }

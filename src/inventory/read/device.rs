@@ -1,10 +1,11 @@
 //! What is read of one device and its ports.
 
+use nix::libc;
 use rustix::io::Errno;
 
 use crate::context::probe_driver;
 use crate::device::Device;
-use crate::error::Error;
+use crate::error::{Cause, Error};
 use crate::host::{GidRecord, GidTable, Preference, Reader};
 use crate::inventory::{Answer, DeviceRecord, GidRow, Parts, PortRecord, Problem, Wanted};
 use crate::pkey::PKey;
@@ -106,11 +107,12 @@ fn read_port(reader: &mut Reader<'_>, device: &Device, number: u32, parts: Parts
     }
     if parts.effective {
         let asked = reader.context().map(|context| context.query_port_speed(number));
-        // Kernels before 7.0 do not know the method, and most drivers do not offer it. Where there is no
-        // ioctl, the reader says why.
+        // Kernels before 7.0 do not know the method, and most drivers do not offer it. A port without an interface has no
+        // speed. Where there is no ioctl, the reader says why.
         let is_offered = |answer: &Result<Rate, Error>| {
             let error = answer.as_ref().err();
-            !error.is_some_and(|it| it.is_not_supported() || it.leaves_no_ioctl())
+            let is_none = |it: &Error| *it.cause() == Cause::Os(libc::ENODEV);
+            !error.is_some_and(|it| it.is_not_supported() || it.leaves_no_ioctl() || is_none(it))
         };
         record.effective = asked.filter(is_offered).map(|answer| answer.map_err(Problem::from));
     }

@@ -42,7 +42,7 @@ pub struct Moment {
     is_gap: bool,
     origins: Vec<Origin>,
     /// Whether it does not say whether devices could be listed. Older versions wrote no inventory that does.
-    is_unsaid: bool,
+    pub(super) is_unsaid: bool,
     news: News,
 }
 
@@ -286,9 +286,12 @@ impl<R: BufRead> Recording<R> {
 /// Reads a document as what it begins like.
 fn parse(text: &str) -> serde_json::Result<Entry> {
     let bytes = text.as_bytes();
-    let is_unsaid = !text.contains(r#""list_failure""#);
-    // Another program may have written it anew, and may have written a letter as its number.
-    let may_be_begun = text.contains(r#""recording""#) || text.contains(r"\u");
+    // Another program may have written it anew, and a letter of a key by its number.
+    let plain = text.contains(r"\u").then(|| serde_json::from_str::<serde_json::Value>(text).ok());
+    let plain = plain.flatten().map(|own| own.to_string());
+    let has = |key: &str| plain.as_deref().unwrap_or(text).contains(key);
+    let is_unsaid = !has(r#""list_failure""#);
+    let may_be_begun = has(r#""recording""#);
     if may_be_begun && serde_json::from_str::<Mark>(text)?.recording.is_some() {
         let Head { recording } = serde_json::from_str(text)?;
         return Ok(Entry::Moment(Moment {

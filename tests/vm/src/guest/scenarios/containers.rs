@@ -151,7 +151,7 @@ fn only_one(podman: &Podman, one: u32, other: u32) -> Result<()> {
     let [one_name, other_name] = [one, other].map(|number| format!("rxe{number}"));
     let device = format!("uverbs/rdma={one_name}");
     let options = ["--device", &device];
-    // There is no `issm` of RoCE.
+    // There is no `issm` of RoCE on this kernel.
     let expected = ["rdma_cm".to_owned(), format!("umad{one}"), format!("uverbs{one}")];
     let nodes = podman.nodes(&options)?;
     ensure!(nodes == expected, "{nodes:?}");

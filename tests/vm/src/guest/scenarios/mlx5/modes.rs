@@ -31,8 +31,20 @@ pub(crate) fn two_infiniband_ports() -> Result<()> {
     drop(opened_as_described(&device, &description)?);
     all_agree(&device, &description)?;
     answers::compare_umad(&[2])?;
+    nodes_of_both_kinds()?;
     tools::compare_devinfo(device.name(), "mlx5", "ib")?;
     tools::compare_ibstat(&[device.name()])
+}
+
+/// Each port has a node for management datagrams and one for a subnet manager, live as by sysfs.
+fn nodes_of_both_kinds() -> Result<()> {
+    let live = run(&["uverbs", "cdi"])?;
+    let copied = run(&["uverbs", "cdi", "--sysfs", "/sys"])?;
+    ensure!(live == copied, "{live}\nby sysfs: {copied}");
+    for node in ["umad0", "umad1", "issm0", "issm1"] {
+        ensure!(live.contains(&format!("/dev/infiniband/{node}\"")), "{node}: {live}");
+    }
+    Ok(())
 }
 
 /// Two ports whose every attribute differs, with gaps in the second one's tables.
