@@ -287,8 +287,7 @@ impl<R: BufRead> Recording<R> {
 fn parse(text: &str) -> serde_json::Result<Entry> {
     let bytes = text.as_bytes();
     // Another program may have written it anew, and a letter of a key by its number.
-    let plain = text.contains(r"\u").then(|| serde_json::from_str::<serde_json::Value>(text).ok());
-    let plain = plain.flatten().map(|own| own.to_string());
+    let plain = text.contains(ESCAPE).then(|| with_letters(text));
     let has = |key: &str| plain.as_deref().unwrap_or(text).contains(key);
     let is_unsaid = !has(r#""list_failure""#);
     let may_be_begun = has(r#""recording""#);
@@ -319,6 +318,27 @@ fn parse(text: &str) -> serde_json::Result<Entry> {
         }));
     }
     serde_json::from_str(text).map(|own| Entry::Snapshot(Box::new(own)))
+}
+
+/// How a letter begins that JSON writes by its number, if two digits are left of that.
+const ESCAPE: &str = r"\u00";
+
+/// The text, to look for keys in: letters that are written by their numbers are themselves.
+fn with_letters(text: &str) -> String {
+    let mut parts = text.split(ESCAPE);
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let letter = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let letter = letter.filter(|own| own.is_ascii_lowercase() || *own == b'_');
+        if let (Some(letter), Some(rest)) = (letter, part.get(2..)) {
+            plain.push(letter.into());
+            plain.push_str(rest);
+        } else {
+            plain.push_str(ESCAPE);
+            plain.push_str(part);
+        }
+    }
+    plain
 }
 
 /// Whether a step says one thing, and of what.
