@@ -2,7 +2,7 @@
 //!
 //! Files are small, one value each, and may vanish between listing and reading. Nothing here
 //! trusts them: a file is read once; what does not parse, or is longer than the kernel's files, is an error. A folder
-//! of numbers may have other names, which are passed over. A [`Folder`] reads them. The meaning of the files is known
+//! of numbers may have other names, which are passed over. A `Folder` reads them. The meaning of the files is known
 //! to the other modules below, and to [`crate::umad`].
 
 mod counters;
