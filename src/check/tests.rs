@@ -524,7 +524,7 @@ fn what_to_do_about_iwarp() {
     assert_eq!(advice("netdev-elsewhere"), "use the port where its interface is");
 }
 
-/// Soft RoCE listens where the port's own interface is, and hardware elsewhere, too.
+/// Of hardware, interfaces on the port's own are of use in another namespace; of soft RoCE hardly.
 #[test]
 fn a_port_whose_interface_is_elsewhere() {
     let mut inventory = good();

@@ -54,7 +54,7 @@ pub(crate) fn home<'i>(
     }
 }
 
-/// The same, whatever hears it.
+/// The same without what soft RoCE takes and does not take.
 fn anywhere<'i>(
     here: &Surroundings<'i>,
     (kind, port): (Kind, &PortRecord),

@@ -238,7 +238,7 @@ fn a_tunnel_is_of_use_to_a_device_on_it_only() {
     }
 }
 
-/// Soft RoCE takes what arrives at its own interface, or at a VLAN on that, in one namespace.
+/// Soft RoCE takes what arrives at its own interface, or at a VLAN on that.
 #[test]
 fn soft_roce_is_not_heard_above_its_interface() {
     let netdev = |index, name| Netdev::new(NonZeroU32::new(index).unwrap(), name);
