@@ -76,6 +76,10 @@ pub struct Interface {
         )
     )]
     pub vlan: Option<u16>,
+    /// Of a VLAN of either kind of tag, the index of the interface that it is on; of one on other VLANs, of that below them all.
+    /// `None` if that is in another network namespace, for others, and in snapshots of older releases.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub vlan_on: Option<NonZeroU32>,
     /// Addresses with the lengths of their prefixes; of a point-to-point link as in GIDs, for IPv4 the
     /// far end's and for IPv6 the near end's.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::form::list"))]
@@ -117,6 +121,10 @@ pub enum Unfit {
     /// that. No address has this reason; a row has it.
     #[cfg_attr(feature = "serde", serde(skip))]
     Unheard,
+    /// It is of soft RoCE, which has no socket (UDP port 4791) in this network namespace: before it had namespaces it has one in
+    /// the first only. No address has this reason; a row has it.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    NoSocket,
     /// Its interface asks for no neighbours (`IFF_NOARP`), as an ipvlan in the mode l3 or l3s, and none is set by hand that
     /// RDMA is known to look for, which is since Linux 6.18. The kernel takes the interface's own MAC address for theirs, or none.
     NoNeighbours,
@@ -154,6 +162,9 @@ impl core::fmt::Display for Unfit {
             }
             Self::Unheard => {
                 "soft RoCE takes only what arrives at its port's own interface, or at VLANs on that"
+            }
+            Self::NoSocket => {
+                "soft RoCE has no socket in this network namespace (UDP port 4791), so it takes nothing that arrives"
             }
             Self::NoNeighbours => {
                 "its interface asks for no neighbours (NOARP, as an ipvlan in the mode l3)"
@@ -195,6 +206,7 @@ impl Interface {
             mac: None,
             port_guid: None,
             vlan: None,
+            vlan_on: None,
             addresses: Vec::new(),
             unfit: Vec::new(),
         }

@@ -105,6 +105,7 @@ fn good() -> Inventory {
             mac: None,
             port_guid: None,
             vlan: None,
+            vlan_on: None,
             addresses: vec![address("10.0.0.1"), address("fe80::1")],
             unfit: Vec::new(),
         }]),

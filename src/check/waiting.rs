@@ -156,6 +156,9 @@ pub(super) fn check_waiting(
             Severity::Problem,
             format!("{all} are link-local"),
             match (unheard, upper) {
+                _ if has(Unfit::NoSocket) => {
+                    "use a device of the first network namespace: soft RoCE has no socket (UDP port 4791) in this one".into()
+                }
                 _ if is_soft && has_netdev == Some(false) => {
                     "use the port where its interface is".into()
                 }

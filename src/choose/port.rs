@@ -63,6 +63,8 @@ pub struct Row<'i> {
     pub may_lead_elsewhere: bool,
     /// Its network interface.
     pub home: Home<'i>,
+    /// Whether the device takes what arrives at its interface, which soft RoCE does not always; `None` if that is not known.
+    pub is_heard: Option<bool>,
 }
 
 /// Where a row's interface is.
@@ -124,6 +126,7 @@ impl Row<'_> {
             has_address_handle,
             may_lead_elsewhere: false,
             home: Home::Unproven { name: None, is_named: false, is_up: true, unfit: None },
+            is_heard: Some(true),
         }
     }
 

@@ -5,7 +5,6 @@ use super::address::{Family, Network, is_link_local};
 use super::decision::{Decision, Outcome};
 use super::port::{self, Home, MAX_INDEX, Port, Row};
 use super::reason::{Caveat, Reason, Why};
-use crate::driver::DriverId;
 use crate::gid::GidType;
 use crate::port::PortState;
 
@@ -397,9 +396,7 @@ fn own_caveats(port: &Port<'_>, index: u32) -> Vec<Caveat> {
         Home::Ours { is_up: false, .. } => Some(Caveat::Down),
         Home::Ours { has_address: false, .. } => Some(Caveat::AddressGone),
         Home::Ours { unfit: Some(why), .. } => Some(Caveat::Unfit(why)),
-        Home::Ours { is_port_s: None, .. } if port.driver == Some(DriverId::RXE) => {
-            Some(Caveat::MayBeUnheard)
-        }
+        Home::Ours { .. } if row.is_heard.is_none() => Some(Caveat::MayBeUnheard),
         Home::Ours { .. } | Home::None => None,
         Home::Unproven { .. } => Some(Caveat::Unproven),
         Home::Foreign => Some(Caveat::Foreign),

@@ -42,6 +42,7 @@ fn row(row: &Value) -> Row<'static> {
         type_is_hidden: text == "hidden",
         has_address_handle: true,
         may_lead_elsewhere: false,
+        is_heard: Some(true),
         home: Home::None,
     }
 }

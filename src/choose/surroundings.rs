@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use self::gids::{
     counts, is_by_mac, is_mapped, is_own_reached, is_resolved, mac_in, mac_with_id, made_of,
 };
+use self::home::hearing;
 pub(crate) use self::home::{Kind, home};
 use super::address::address_of;
 use super::port::{Home, Port, Row, is_roce};
@@ -344,6 +345,7 @@ fn see<'i>(here: &Surroundings<'i>, (kind, port): (Kind, &PortRecord), row: &'i 
             && matches!(home, Home::Ours { unfit: Some(Unfit::Unassigned), .. })
             && row.netdev.as_ref().is_some_and(|own| here.common(own.index).may_lead_elsewhere),
         home,
+        is_heard: hearing(here, (kind, port), row).map(|own| own.is_ok()),
     }
 }
 

@@ -351,7 +351,8 @@ fn pci<'c>(
 /// What an interface is, before and after, as [`listed`].
 fn interface<'c>(before: Option<&'c Interface>, after: Option<&'c Interface>) -> [Side<'c>; 2] {
     let differs = before.zip(after).filter(|(before, after)| {
-        let rest = |own: &Interface| (own.mac, own.port_guid, own.vlan, own.unfit.clone());
+        let rest =
+            |own: &Interface| (own.mac, own.port_guid, own.vlan, own.vlan_on, own.unfit.clone());
         rest(before) != rest(after)
     });
     let is_single = before.is_none() || after.is_none();
@@ -374,6 +375,11 @@ fn interface<'c>(before: Option<&'c Interface>, after: Option<&'c Interface>) ->
                 ("mac", mac.is_some(), optional(mac, word)),
                 ("port_guid", own.port_guid.is_some(), optional(own.port_guid, show)),
                 ("vlan", own.vlan.is_some(), optional(own.vlan, |id| Side::Number(id.into()))),
+                (
+                    "vlan_on",
+                    own.vlan_on.is_some(),
+                    optional(own.vlan_on, |own| Side::Number(own.get().into())),
+                ),
                 ("unfit", !own.unfit.is_empty(), Side::Words(unfit.collect())),
             ];
             let others = others.into_iter().filter(|(_, is_there, _)| is_shown(*is_there));
@@ -443,6 +449,7 @@ fn host_words(own: &Inventory) -> BTreeSet<String> {
     words.extend(own.others.iter().map(|own| format!("other {}", own.name)));
     words.extend(own.absences.iter().map(ToString::to_string));
     words.extend(own.settings.iter().map(setting));
+    words.extend(own.has_roce_socket.map(|own| format!("has_roce_socket {own}")));
     words.extend(own.home_is_assumed.then(|| "home_is_assumed true".to_owned()));
     words.into_iter().collect()
 }

@@ -472,7 +472,8 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
 
 /// Whether others may be reached all the same.
 fn is_doubt(why: Unfit) -> bool {
-    matches!(why, Unfit::NoLinkLocal | Unfit::NoNeighbours | Unfit::Bypassed | Unfit::Unheard)
+    use Unfit::{Bypassed, NoLinkLocal, NoNeighbours, NoSocket, Unheard};
+    matches!(why, NoLinkLocal | NoNeighbours | Bypassed | Unheard | NoSocket)
 }
 
 fn upper(place: Place<'_, '_>, interface: Option<&Interface>) -> Option<Upper> {

@@ -13,6 +13,7 @@ mod files;
 mod missing;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
 
 use nix::libc;
 
@@ -306,7 +307,8 @@ impl CounterReader {
         }
         for (device, own) in devices.iter().zip(&mut found.devices) {
             let place = device.index.map(|index| (index, device.name.clone()));
-            own.resources = place.and_then(|place| in_use.remove(&place)).filter(|_| lists_all);
+            own.resources =
+                place.and_then(|place| in_use.get_mut(&place).map(take)).filter(|_| lists_all);
         }
         (told, lists_resources)
     }

@@ -88,6 +88,9 @@ struct Document {
     absences: Vec<Absence>,
     #[serde(default, deserialize_with = "interfaces")]
     interfaces: Option<Vec<Interface>>,
+    /// Only hosts with soft RoCE have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    has_roce_socket: Option<bool>,
     #[serde(deserialize_with = "form::list")]
     settings: Vec<SettingForm>,
     #[serde(default, deserialize_with = "form::list", skip_serializing_if = "Vec::is_empty")]
@@ -201,6 +204,7 @@ impl From<Inventory> for Document {
             others,
             absences,
             interfaces,
+            has_roce_socket,
             settings,
             unread_settings,
             home_is_assumed,
@@ -226,6 +230,7 @@ impl From<Inventory> for Document {
             others: others.into_iter().map(OtherForm::from).collect(),
             absences: absences.into_iter().map(Absence::from).collect(),
             interfaces,
+            has_roce_socket,
             settings: settings.into_iter().map(SettingForm::from).collect(),
             unread_settings,
             home_is_assumed,
@@ -261,6 +266,7 @@ impl TryFrom<Document> for Inventory {
             others: own.others.into_iter().map(Device::from).collect(),
             absences: absences.collect::<Result<_, String>>()?,
             interfaces: own.interfaces,
+            has_roce_socket: own.has_roce_socket,
             settings: known.settings,
             unread_settings: own.unread_settings,
             home_is_assumed: own.home_is_assumed,

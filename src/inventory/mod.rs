@@ -112,6 +112,9 @@ pub struct Inventory {
     pub absences: Vec<Absence>,
     /// The network interfaces of this namespace, ascending by index; `None` if they are not known.
     pub interfaces: Option<Vec<Interface>>,
+    /// Whether something takes what arrives at UDP port 4791 (RoCE v2) in this network namespace, as the socket of soft RoCE
+    /// does; `None` if that is not known, and where no device is one of soft RoCE.
+    pub has_roce_socket: Option<bool>,
     /// Variables that choose GIDs, as they are set; of those that a release of NCCL sees, what comes
     /// first counts.
     pub settings: Vec<Setting>,

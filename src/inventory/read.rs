@@ -3,6 +3,7 @@
 mod device;
 mod needs;
 mod settings;
+mod socket;
 
 use core::cell::LazyCell;
 use core::num::NonZeroU32;
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 
 use super::{Answer, DeviceRecord, GidRow, Inventory, NAMELESS, Problem, Wanted};
 use crate::device::{Absence, Device, Node};
+use crate::driver::DriverId;
 use crate::error::{Cause, Error, Request};
 use crate::host::{GidTable, Host, PortNetdevs, Preference, Sought};
 use crate::netdev::Interface;
@@ -76,6 +78,10 @@ impl Host {
             if let (Some(dump), Some(name)) = (known, wanted.netdev) {
                 let change = changed(name, sought, &dump.links);
                 inventory.problems.extend(change.map(Problem::from));
+            }
+            let is_soft = |own: &DeviceRecord| own.device.driver == Some(DriverId::RXE);
+            if self.is_here() && inventory.devices.iter().any(is_soft) {
+                inventory.has_roce_socket = socket::has_roce_socket();
             }
         }
         let mut netdevs = PortNetdevs::new();

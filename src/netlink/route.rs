@@ -6,6 +6,7 @@ mod links;
 mod unfit;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
 use std::net::IpAddr;
 
 use nix::libc;
@@ -88,8 +89,9 @@ impl RouteDump {
             mac: link.mac,
             port_guid: link.port_guid,
             vlan: link.vlan,
-            addresses: addresses.remove(&link.index.get()).unwrap_or_default(),
-            unfit: unfit.remove(&link.index.get()).unwrap_or_default(),
+            vlan_on: self.links.below_vlans(link),
+            addresses: addresses.get_mut(&link.index.get()).map(take).unwrap_or_default(),
+            unfit: unfit.get_mut(&link.index.get()).map(take).unwrap_or_default(),
             name: link.name.clone(),
         };
         self.links.by_index.values().map(interface).collect()

@@ -231,6 +231,7 @@ pub(super) fn host_part(own: &Inventory, with_interfaces: bool) -> Inventory {
         others: own.others.clone(),
         absences: own.absences.clone(),
         interfaces: own.interfaces.clone().filter(|_| with_interfaces),
+        has_roce_socket: own.has_roce_socket,
         settings: own.settings.clone(),
         unread_settings: own.unread_settings.clone(),
         home_is_assumed: own.home_is_assumed,

@@ -60,6 +60,7 @@ fn tell_rows(text: &mut String) {
         Reason::Unfit(Unfit::Enslaved),
         Reason::Unfit(Unfit::Bypassed),
         Reason::Unfit(Unfit::Unheard),
+        Reason::Unfit(Unfit::NoSocket),
         Reason::Unfit(Unfit::NoNeighbours),
         Reason::Unfit(Unfit::NoLinkLocal),
         Reason::Unfit(Unfit::NoAddress),

@@ -202,6 +202,7 @@ impl From<&KeptRow> for Row<'_> {
             has_address_handle: kept.has_address_handle,
             may_lead_elsewhere: false,
             home: Home::None,
+            is_heard: Some(true),
         }
     }
 }

@@ -13,7 +13,8 @@ pub(super) fn counts(why: Unfit, entry: &GidEntry) -> bool {
 /// Whether the kernel may make an address handle from a GID to itself, as UCX tries it, though others are not reached.
 pub(super) fn is_own_reached(unfit: Option<Unfit>) -> bool {
     let is_reached = |why| {
-        matches!(why, Unfit::Duplicate | Unfit::Bypassed | Unfit::Unheard) || is_of_neighbours(why)
+        use Unfit::{Bypassed, Duplicate, NoSocket, Unheard};
+        matches!(why, Duplicate | Bypassed | Unheard | NoSocket) || is_of_neighbours(why)
     };
     unfit.is_none_or(is_reached)
 }

@@ -27,31 +27,42 @@ pub(crate) fn home<'i>(
     (kind, port): (Kind, &PortRecord),
     row: &'i GidRow,
 ) -> Home<'i> {
-    let found = anywhere(here, (kind, port), row);
-    if kind != Kind::SoftRoce || !here.inventory.has_netlink {
-        return found;
-    }
-    // It listens at the port's own interface and at VLANs on it; in another network namespace at such VLANs, if a device of
-    // soft RoCE is of that.
-    let interface = here.interface_of(row);
-    let is_vlan = interface.is_some_and(|own| own.vlan.is_some());
-    let is_elsewhere = matches!(port.netdev, Ok(None));
-    let is_unheard = match (&port.netdev, interface) {
-        (Ok(Some(own)), Some(it)) => own.index != it.index && !is_vlan,
-        (Ok(None), Some(_)) => !is_vlan,
-        _ => false,
-    };
-    match found {
+    let unheard = hearing(here, (kind, port), row).and_then(Result::err);
+    match anywhere(here, (kind, port), row) {
         Home::Ours { name, is_up, has_address, unfit: None, is_port_s } => {
-            let unfit = is_unheard.then_some(Unfit::Unheard);
-            let is_port_s = is_port_s.filter(|_| !is_elsewhere);
-            Home::Ours { name, is_up, has_address, unfit, is_port_s }
+            Home::Ours { name, is_up, has_address, unfit: unheard, is_port_s }
         }
-        Home::Unproven { name, is_named, is_up, unfit: None } if is_unheard => {
-            Home::Unproven { name, is_named, is_up, unfit: Some(Unfit::Unheard) }
+        Home::Unproven { name, is_named, is_up, unfit: None } => {
+            Home::Unproven { name, is_named, is_up, unfit: unheard }
         }
         found => found,
     }
+}
+
+/// Whether a device takes what arrives at the interface of a row, or why not; `None` if that is not known. Soft RoCE listens in
+/// network namespaces where it has a socket, at the port's own interface and at VLANs on that.
+pub(super) fn hearing(
+    here: &Surroundings<'_>,
+    (kind, port): (Kind, &PortRecord),
+    row: &GidRow,
+) -> Option<Result<(), Unfit>> {
+    if kind != Kind::SoftRoce {
+        return Some(Ok(()));
+    }
+    if here.inventory.has_roce_socket == Some(false) {
+        return Some(Err(Unfit::NoSocket));
+    }
+    // Without netlink it is judged as if it were hardware.
+    let interface = here.may_be_at(row).filter(|_| here.inventory.has_netlink);
+    let Some(interface) = interface else { return Some(Ok(())) };
+    let own = port.netdev.as_ref().ok()?.as_ref().map(|own| own.index);
+    let is_own = own == Some(interface.index);
+    if is_own || interface.vlan_on.is_some() && interface.vlan_on == own {
+        return Some(Ok(()));
+    }
+    // What a VLAN is on may be in another namespace, as the port's own interface may be.
+    let is_unknown = interface.vlan.is_some() && interface.vlan_on.is_none();
+    (!is_unknown).then_some(Err(Unfit::Unheard))
 }
 
 /// The same without what soft RoCE takes and does not take.
@@ -86,7 +97,7 @@ fn anywhere<'i>(
             return Home::Unknown { name: Some(&netdev.name) };
         };
         let gid = record.entry.gid();
-        let unfit = here.unfit_of(interface, port, &record.entry);
+        let unfit = here.unfit_of(interface, (kind, port), &record.entry);
         return Home::Ours {
             name: &netdev.name,
             is_up: is_up(interface),
@@ -114,7 +125,7 @@ fn anywhere<'i>(
             name: Some(&own.name),
             is_named: true,
             is_up: is_up(own),
-            unfit: here.unfit_of(own, port, &record.entry),
+            unfit: here.unfit_of(own, (kind, port), &record.entry),
         };
     }
     // Without an index there is only a name, which another interface may have by now.
@@ -137,22 +148,31 @@ impl<'i> Surroundings<'i> {
         index.is_some_and(|index| self.inventory.interface(index.get()).is_none())
     }
 
+    /// The interface of a row, or the only one that may be it.
+    fn may_be_at(&self, row: &GidRow) -> Option<&'i Interface> {
+        let is_bare = row.record.entry.netdev_ifindex().is_none() && !row.netdev_is_elsewhere;
+        let only = || self.owners(&row.record.entry).filter(|own| is_bare && own.is_only);
+        self.interface_of(row).or_else(|| only().map(|own| own.first))
+    }
+
     /// Why the address of a row of `port` cannot be used on an interface.
     fn unfit_of(
         &self,
         interface: &Interface,
-        port: &PortRecord,
+        (kind, port): (Kind, &PortRecord),
         entry: &GidEntry,
     ) -> Option<Unfit> {
         let own = port.netdev.as_ref().ok().and_then(Option::as_ref);
-        let is_port_s = own.is_some_and(|own| own.index == interface.index);
+        let is_port_s = |index| own.is_some_and(|own| own.index == index);
+        // A device on a tunnel is of software, and sends by it. Soft RoCE also sends by VLANs on its own interface.
+        let is_on_port_s = kind == Kind::SoftRoce && interface.vlan_on.is_some_and(is_port_s);
+        let sends_by_it = is_port_s(interface.index) || is_on_port_s;
 
         let is_made = self.has_address(interface, entry.gid());
         let is_unassigned = is_made && self.prefix(interface, entry.gid()).is_none();
         let is_unassigned = is_unassigned && is_resolved(entry);
         let why = self.unfit(interface, entry.gid()).filter(|why| counts(*why, entry));
-        // A device on a tunnel is of software, and sends by it.
-        let why = why.filter(|why| *why != Unfit::Bypassed || !is_port_s);
+        let why = why.filter(|why| *why != Unfit::Bypassed || !sends_by_it);
         why.or(is_unassigned.then_some(Unfit::Unassigned))
             .or_else(|| has_other_mac(interface, entry))
     }

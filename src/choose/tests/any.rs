@@ -50,6 +50,7 @@ fn any_row() -> impl Strategy<Value = Row<'static>> {
             has_address_handle,
             may_lead_elsewhere: false,
             home,
+            is_heard: Some(true),
         },
     )
 }

@@ -8,7 +8,6 @@ use crate::choose::plan::Model;
 use crate::choose::surroundings::{Surroundings, port as seen};
 use crate::choose::ucx;
 use crate::device::Device;
-use crate::driver::DriverId;
 use crate::gid::{Gid, GidEntry, GidRecord, Source};
 use crate::inventory::{Answer, DeviceRecord, GidRow, Inventory, PortRecord, Problem};
 use crate::netdev::{Interface, Netdev, Unfit};
@@ -21,7 +20,7 @@ fn gid(text: &str) -> Gid {
 }
 
 /// eth0 has the index 2, and 10.0.0.1; eth1 has the index 3, and 10.0.0.2.
-fn here() -> Inventory {
+pub(super) fn here() -> Inventory {
     let interface = |index, name: &str, address: &str| {
         let mut own = Interface::new(NonZeroU32::new(index).unwrap(), name);
         (own.is_up, own.is_lower_up) = (true, true);
@@ -38,7 +37,7 @@ fn here() -> Inventory {
     }
 }
 
-fn by_ioctl(text: &str, ifindex: u32) -> GidRow {
+pub(super) fn by_ioctl(text: &str, ifindex: u32) -> GidRow {
     let entry = GidEntry::new(1, 0, gid(text)).with_type(GidType::ROCE_V2);
     GidRow::from(GidRecord::from(entry.with_netdev_ifindex(NonZeroU32::new(ifindex))))
 }
@@ -49,7 +48,7 @@ fn by_sysfs(text: &str, name: Option<&str>) -> GidRow {
     GidRow::from(record.with_sysfs_netdev(name.map(str::to_owned)))
 }
 
-fn unread(text: &str) -> GidRow {
+pub(super) fn unread(text: &str) -> GidRow {
     let mut row = by_sysfs(text, None);
     row.record.netdev_is_unread = true;
     row
@@ -61,7 +60,7 @@ fn home_in(inventory: &Inventory, row: &GidRow) -> String {
 }
 
 /// A device with one port, whose table has this row.
-fn with_row(row: &GidRow, link_layer: LinkLayer) -> DeviceRecord {
+pub(super) fn with_row(row: &GidRow, link_layer: LinkLayer) -> DeviceRecord {
     let attributes = PortAttributes {
         state: PortState::ACTIVE,
         link_layer,
@@ -236,71 +235,6 @@ fn a_tunnel_is_of_use_to_a_device_on_it_only() {
             assert!(port.rows[0].has_address_handle && port.rows[0].is_address_handle_known());
         }
     }
-}
-
-/// Soft RoCE takes what arrives at its own interface, or at a VLAN on that.
-#[test]
-fn soft_roce_is_not_heard_above_its_interface() {
-    let netdev = |index, name| Netdev::new(NonZeroU32::new(index).unwrap(), name);
-    let said = |driver, port: Answer<Option<Netdev>>, vlan| {
-        let mut inventory = here();
-        let eth0 = &mut inventory.interfaces.as_mut().unwrap()[0];
-        eth0.addresses = vec![("10.0.0.1".parse().unwrap(), 24)];
-        eth0.vlan = vlan;
-        let row = GidRow { netdev: Some(netdev(2, "eth0")), ..by_ioctl("::ffff:10.0.0.1", 2) };
-        let mut record = with_row(&row, LinkLayer::ETHERNET);
-        record.device.driver = Some(driver);
-        record.ports[0].netdev = port;
-        let surroundings = Surroundings::of(&inventory);
-        let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
-        assert!(port.rows[0].has_address_handle && port.rows[0].is_address_handle_known());
-        let Home::Ours { unfit, .. } = port.rows[0].home else { panic!("{port:?}") };
-        unfit.ok_or_else(|| is_sure(&port, port.rows[0].index))
-    };
-    let (own, other) = (Ok(Some(netdev(2, "eth0"))), Ok(Some(netdev(3, "eth1"))));
-    assert_eq!(said(DriverId::RXE, own, None), Err(true));
-    assert_eq!(said(DriverId::RXE, other.clone(), None), Ok(Unfit::Unheard));
-    assert_eq!(said(DriverId::RXE, other.clone(), Some(7)), Err(true));
-    assert_eq!(said(DriverId::MLX5, other, None), Err(true));
-    // In another namespace it is not known of a VLAN.
-    assert_eq!(said(DriverId::RXE, Ok(None), None), Ok(Unfit::Unheard));
-    assert_eq!(said(DriverId::RXE, Ok(None), Some(7)), Err(false));
-    for vlan in [None, Some(7)] {
-        assert_eq!(said(DriverId::MLX5, Ok(None), vlan), Err(true));
-    }
-    // A row without a name is of no use either, whoever's it is, if its interface is not heard.
-    let unproven = |driver, port: Answer<Option<Netdev>>, vlan| {
-        let mut inventory = here();
-        let eth0 = &mut inventory.interfaces.as_mut().unwrap()[0];
-        eth0.addresses = vec![("10.0.0.1".parse().unwrap(), 24)];
-        eth0.vlan = vlan;
-        let mut record = with_row(&by_ioctl("::ffff:10.0.0.1", 2), LinkLayer::ETHERNET);
-        record.device.driver = Some(driver);
-        record.ports[0].netdev = port;
-        let surroundings = Surroundings::of(&inventory);
-        let port = seen(&surroundings, &record, &record.ports[0]).unwrap();
-        match port.rows[0].home {
-            Home::Unproven { unfit, .. } => unfit,
-            ref home => panic!("{home:?}"),
-        }
-    };
-    let (own, above) = (Ok(Some(netdev(2, "eth0"))), Ok(Some(netdev(3, "eth1"))));
-    let unheard = Some(Unfit::Unheard);
-    for (driver, port, vlan, wanted) in [
-        (DriverId::RXE, own, None, None),
-        (DriverId::RXE, above.clone(), None, unheard),
-        (DriverId::RXE, above.clone(), Some(7), None),
-        (DriverId::RXE, Ok(None), None, unheard),
-        (DriverId::RXE, Ok(None), Some(7), None),
-        (DriverId::MLX5, above, None, None),
-        (DriverId::MLX5, Ok(None), None, None),
-    ] {
-        assert_eq!(unproven(driver, port.clone(), vlan), wanted, "{driver} {port:?} {vlan:?}");
-    }
-    // Which interface is the port's own could not be read.
-    let unread = || Err(Problem { text: "no".into(), errno: 5 });
-    assert_eq!(said(DriverId::RXE, unread(), None), Err(false));
-    assert_eq!(said(DriverId::MLX5, unread(), None), Err(true));
 }
 
 /// Where no route keeps a link-local address on its link, the kernel may make an address handle to it.

@@ -5,6 +5,7 @@ mod homes;
 mod lists;
 mod programs;
 mod recommend;
+mod soft_roce;
 mod vectors;
 
 use std::net::Ipv6Addr;
@@ -66,6 +67,7 @@ pub(super) fn row(line: &str) -> Row<'static> {
         type_is_hidden: line.contains("EINVAL"),
         has_address_handle: true,
         may_lead_elsewhere: false,
+        is_heard: Some(true),
         home: if line.contains("(host)") { Home::Foreign } else { Home::None },
     }
 }

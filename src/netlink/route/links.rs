@@ -95,6 +95,19 @@ impl Links {
         next.is_some_and(|own| own.kind == DUMMY)
     }
 
+    /// The interface that a VLAN is on, over any number of VLANs, if it is here.
+    pub(super) fn below_vlans(&self, vlan: &Link) -> Option<NonZeroU32> {
+        let mut own = vlan;
+        // There are no more steps than interfaces.
+        for _ in &self.by_index {
+            if own.kind != VLAN {
+                break;
+            }
+            own = self.by_index.get(&own.lower?)?;
+        }
+        (vlan.kind == VLAN).then_some(own.index)
+    }
+
     /// The interfaces past which RDMA sends: what they or those below them add is left out.
     pub(super) fn bypassed(&self) -> BTreeSet<u32> {
         let links = || self.by_index.values();

@@ -339,6 +339,34 @@ fn addresses_that_nobody_can_use() {
     assert_eq!(dump.interfaces()[0].unfit, []);
 }
 
+/// What is below a VLAN is found over other VLANs only.
+#[test]
+fn what_a_vlan_is_on_is_known() {
+    let made = |(index, kind, lower): &(u32, &str, Option<u32>)| {
+        let mut own = link(*index, &format!("e{index}"));
+        (own.kind, own.lower) = ((*kind).to_owned(), *lower);
+        own
+    };
+    let links = [
+        (1, "", None),
+        (2, "vlan", Some(1)),
+        (3, "vlan", Some(2)),
+        (4, "macvlan", Some(1)),
+        (5, "vlan", Some(4)),
+        // In another namespace, and gone while they were listed.
+        (6, "vlan", None),
+        (7, "vlan", Some(99)),
+        (8, "vlan", Some(6)),
+        // A circle, which no kernel makes.
+        (9, "vlan", Some(9)),
+    ];
+    let links = links.iter().map(made).collect();
+    let dump = RouteDump { links, ..Default::default() };
+    let on = dump.interfaces().into_iter().map(|own| own.vlan_on.map(NonZeroU32::get));
+    let known = [None, Some(1), Some(1), None, Some(4), None, None, None];
+    assert!(on.take(8).eq(known));
+}
+
 /// RDMA leaves out what these interfaces add. A bridge or VRF may have another way.
 #[test]
 fn what_rdma_leaves_out_is_known() {

@@ -15,6 +15,8 @@ pub(crate) mod limited;
 pub(crate) mod mlx5;
 pub(crate) mod podman;
 #[cfg(feature = "scenarios")]
+pub(crate) mod roce;
+#[cfg(feature = "scenarios")]
 pub(crate) mod stopped;
 pub(crate) mod within;
 

@@ -50,6 +50,8 @@ type Scenario = (&'static str, fn() -> Result<()>);
 /// The scenarios with only software, in the order in which they run.
 const SOFT: &[Scenario] = &[
     ("soft_roce_comes_up", soft_roce::comes_up),
+    ("soft_roce_listens_where_it_has_a_socket", soft_roce::listens_where_it_has_a_socket),
+    ("soft_roce_hears_vlans_on_its_interface", soft_roce::hears_vlans_on_its_interface),
     ("the_lab_cleans_up", laboratory::cleans_up),
     ("peers_answer", peers::answer),
     ("answers_agree", answers::agree),

@@ -15,6 +15,7 @@ use uverbs::inventory::{Parts, Wanted};
 
 use super::costs::traced;
 use crate::lab::ip::Ip;
+use crate::lab::roce::PORT;
 use crate::lab::{self, FAR, Namespace, Netdev, run};
 
 /// Of an entry: its GID, its interface's index (0 by sysfs), and that interface's name where it is
@@ -95,9 +96,6 @@ pub(crate) fn an_interface_elsewhere_is_not_named() -> Result<()> {
 
 /// The index that a new namespace gives to the first interface that cannot keep its own.
 const FIRST: u32 = 2;
-
-/// The port of UDP that RoCE v2 is sent to.
-const ROCE_V2: u16 = 4791;
 
 /// The link-local address of a MAC address that [`lab`] often gives.
 const LINK_LOCAL: &str = "fe80::11:22ff:fe33:4455";
@@ -693,13 +691,13 @@ pub(crate) fn indices_of_other_namespaces() -> Result<()> {
 fn soft_roce_listens_in_one_namespace(container: &Namespace) -> Result<()> {
     const ADDRESS: &str = "10.7.0.1";
     const FILE: &str = "/tmp/container.json";
-    let is_taken = || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, ROCE_V2)).is_err();
+    let is_taken = || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)).is_err();
     ensure!(is_taken(), "it does not listen here");
     ensure!(!container.call(|| Ok(is_taken()))?, "it listens in the container");
     let said = container.output(&["uverbs", "choose", "--explain"])?;
     println!("{said:?}");
     let said = String::from_utf8(said.stdout)?;
-    ensure!(said.contains("soft RoCE takes only what arrives"), "{said}");
+    ensure!(said.contains("soft RoCE has no socket in this network namespace"), "{said}");
     let mut seen: Value = serde_json::from_str(&container.run(&["uverbs", "snapshot"])?)?;
     for driver in [DriverId::RXE, DriverId::MLX5] {
         seen["devices"][0]["driver"] = driver.0.into();
