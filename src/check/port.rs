@@ -74,7 +74,7 @@ pub(super) fn check_port(
     }
     if attributes.state != PortState::ACTIVE {
         let (seen, advice) = why_down(attributes);
-        let has_none = is_ethernet && port.netdev == Ok(None) && is_of_no_vport(attributes);
+        let has_none = is_of_no_vport(inventory, port, attributes);
         let none = "the port has no interface, as one that represents no vport: use another port";
         findings.add("port-down", Problem, seen, if has_none { none } else { advice });
     }
@@ -116,18 +116,20 @@ pub(super) fn check_port(
         check_netdev(inventory, (port, is_roce, has_others), attributes, findings);
     }
     if let Some(seen) = choose::port(here, record, port) {
-        let has_netdev = port.netdev.as_ref().ok().map(Option::is_some);
+        let netdev = port.netdev.as_ref().ok().filter(|_| inventory.has_netlink);
+        let has_netdev = netdev.map(Option::is_some);
         check_gids(served, (&seen, has_netdev), findings);
         doubt_gid(inventory, &seen, findings);
     }
     check_width(widest, record, attributes, findings);
 }
 
-/// Whether a port without an interface here has none in any namespace, nor an MTU or a GID table: mlx5 in switchdev mode has
-/// a port for each possible vport.
-fn is_of_no_vport(attributes: &PortAttributes) -> bool {
-    let has_mtu = attributes.active_mtu.is_some_and(|mtu| mtu.0 != 0);
-    !has_mtu && attributes.gid_tbl_len == 0
+/// Whether a port has no interface in any namespace, nor an MTU or a GID table: mlx5 in switchdev mode has a port for each
+/// possible vport. By sysfs no port has an MTU.
+fn is_of_no_vport(inventory: &Inventory, port: &PortRecord, attributes: &PortAttributes) -> bool {
+    let is_none = attributes.active_mtu == Some(Mtu(0)) && attributes.gid_tbl_len == 0;
+    let is_ethernet = attributes.link_layer == LinkLayer::ETHERNET;
+    is_none && is_ethernet && inventory.has_netlink && port.netdev == Ok(None)
 }
 
 /// Why a port is not active, and what to do.
@@ -171,7 +173,7 @@ fn check_netdev(
     let Ok(netdev) = &port.netdev else { return };
     let Some(netdev) = netdev else {
         // check_gids reports it.
-        if is_of_no_vport(attributes) {
+        if is_of_no_vport(inventory, port, attributes) {
             return;
         }
         findings.add(

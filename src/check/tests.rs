@@ -554,3 +554,31 @@ fn the_health_check_knows_what_is_unknown() {
     assert_eq!(names.split('|').collect::<Vec<_>>(), all);
     assert!(rest.starts_with("[: ]|^warning: only-link-local[: ]'"), "{rest}");
 }
+
+/// That a port has no interface anywhere is said where it was asked, and the port has no MTU and no table.
+#[test]
+fn a_port_of_no_vport_is_down() {
+    let advice = |change: fn(&mut Inventory)| {
+        let mut own = good();
+        own.first().ports[0].netdev = Ok(None);
+        *own.attributes() = PortAttributes {
+            state: PortState::DOWN,
+            phys_state: PhysState::DISABLED,
+            active_mtu: Some(Mtu(0)),
+            gid_tbl_len: 0,
+            ..*own.attributes()
+        };
+        own.rows().clear();
+        change(&mut own);
+        let found = check(&own, Expected::default());
+        let own = found.iter().find(|own| own.name == "port-down").expect("it is down");
+        own.advice.contains("the port has no interface")
+    };
+    assert!(advice(|_| {}));
+    // By sysfs no MTU is known.
+    assert!(!advice(|it| it.attributes().active_mtu = None));
+    assert!(!advice(|it| it.attributes().active_mtu = Some(Mtu(3))));
+    assert!(!advice(|it| it.attributes().gid_tbl_len = 8));
+    assert!(!advice(|it| it.has_netlink = false));
+    assert!(!advice(|it| it.first().ports[0].netdev = Err(problem("no", 5))));
+}

@@ -4,7 +4,9 @@ use core::fmt;
 use std::collections::BTreeSet;
 
 use super::decision::{Decision, Outcome};
-use super::nccl::{ASKED, DEVICES_BEFORE, Implementation, PAST_FOURTH, ROOM, takes_kind};
+use super::nccl::{
+    ASKED, DEVICES_BEFORE, Implementation, PAST_FOURTH, ROOM, ROOM_BEFORE, Release, takes_kind,
+};
 use super::plan::{Model, Program};
 use super::port::Port;
 use super::reason::Why;
@@ -255,6 +257,21 @@ impl Model {
         }
     }
 
+    /// Whether each release of NCCL that this is has room for the ports that it takes, and may take.
+    fn has_room(&self, inventory: &Inventory, ports: &[&Port<'_>]) -> bool {
+        match self {
+            Self::Nccl(own) if own.implementation() == Implementation::Nccl(Release::V2_20) => {
+                let all = ports.iter().zip(self.choose_all(ports));
+                let taken =
+                    all.filter(|(port, own)| port.is_found && is_used(&own.outcome)).count();
+                let unread = unread(inventory, |_, _| true);
+                taken.saturating_add(unread).saturating_add(others(inventory, is_asked))
+                    <= ROOM_BEFORE
+            }
+            _ => true,
+        }
+    }
+
     /// What the program does with all ports of a host that could be read, and for each of them whether that is known.
     /// Of a sysfs tree it is not, as nobody knows which variables are set there. Nor is it of a device that may be one
     /// that no program can open ([`unopened`]). Only NCCL itself has files of settings.
@@ -277,7 +294,9 @@ impl Model {
             && (!is_nccl || inventory.unread_settings.is_empty())
             && !(inventory.home_is_assumed && self.reads_home_of_password_entry());
         let is_room_known = match self {
-            Self::Nccl(_) if is_nccl => doubt(inventory).is_none(),
+            Self::Nccl(_) if is_nccl => {
+                doubt(inventory).is_none() && self.has_room(inventory, ports)
+            }
             Self::Nccl(_) => !is_crowded(inventory),
             Self::Ucx(own) => {
                 let may_name_others = inventory.list_failure.is_some() && own.names_more();

@@ -752,6 +752,25 @@ fn devices_without_a_node_take_no_room() {
     }
 }
 
+/// Some releases of NCCL before 2.21 have room for 16 ports, of those that its list leaves.
+#[test]
+fn ports_for_which_an_old_nccl_may_have_no_room() {
+    let names: Vec<String> = (0..17).map(|number| format!("mlx5_{number}")).collect();
+    let devices: Vec<(&str, Value)> = names.iter().map(|name| (&**name, port(DUAL))).collect();
+    for (count, like, is_sure) in
+        [(16, "nccl-2.18", true), (17, "nccl-2.18", false), (17, "nccl-2.21", true)]
+    {
+        let mut own = host("node1", &devices[..count]);
+        let is_so = |own: &Value| {
+            let answer = Fleet::new(std::slice::from_ref(own)).json(&["choose", "--like", like]);
+            answer["choose"][1]["is_sure"] == true
+        };
+        assert_eq!(is_so(&own), is_sure, "{like} {count}");
+        set(&mut own, "NCCL_IB_HCA", "=mlx5_1", None);
+        assert!(is_so(&own), "{like} {count}");
+    }
+}
+
 /// UCX does not start if it finds more than it has room for, or with a list of more than 64 devices (up to 1.20).
 #[test]
 fn ports_for_which_ucx_may_have_no_room() {

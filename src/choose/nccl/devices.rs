@@ -17,6 +17,9 @@ pub struct DeviceList {
 /// How many ports, and how many entries of `NCCL_IB_HCA`, NCCL has room for.
 pub const ROOM: usize = 32;
 
+/// How many ports some releases of NCCL before 2.21 have room for.
+pub(in crate::choose) const ROOM_BEFORE: usize = 16;
+
 impl DeviceList {
     /// Reads `NCCL_IB_HCA` as a release of NCCL does.
     #[must_use]

@@ -34,6 +34,7 @@ use crate::gid::{DEFAULT_PREFIX, Gid};
 use crate::port::{LinkLayer, PortState};
 use settings::Range;
 
+pub(super) use devices::ROOM_BEFORE;
 pub use devices::{DeviceList, ROOM};
 pub use release::{Implementation, Release};
 pub use settings::Settings;
