@@ -72,7 +72,7 @@ fn needs(inventory: &Inventory, expected: Expected) -> impl Iterator<Item = Need
         names: ["no-umad-module", "no-umad-node"],
         harm: "management datagrams are not possible",
         access: inventory.umad_access.as_ref(),
-        advice: "the kernel makes the nodes for root (mode 0600), and a udev rule may change that; a container must be given them",
+        advice: "the kernel makes the nodes for root (mode 0600), and a udev rule may change that; a container must be given them; a device without management datagrams, as mlx5 in switchdev mode, has none",
     };
     let rdma_cm = Need {
         module: "rdma_ucm",

@@ -45,13 +45,8 @@ impl fmt::Display for Advice<'_> {
             }
             (_, Cause::Os(libc::EMFILE)) => "this process may have no more open files (ulimit -n)",
             (_, Cause::DeviceGone(_) | Cause::Replaced) => "list the devices again",
-            (Request::Sysfs { path }, Cause::Os(libc::ENOENT)) if is_device(path) => {
-                "list the devices again"
-            }
-            // Of a device that is there, no file goes.
-            (Request::Sysfs { .. } | Request::PKey { .. }, Cause::Os(libc::ENOENT)) => {
-                "is all of sysfs there?"
-            }
+            (Request::Sysfs { path }, Cause::Os(libc::ENOENT)) => of_missing(path),
+            (Request::PKey { .. }, Cause::Os(libc::ENOENT)) => "is all of sysfs there?",
             (Request::Interface { .. }, Cause::Os(libc::EAGAIN)) => {
                 "it came, went or changed meanwhile: ask again"
             }
@@ -138,6 +133,17 @@ fn of_netlink(request: &Request, cause: &Cause) -> Option<&'static str> {
             Some("the kernel may be older than Linux 4.16")
         }
         _ => None,
+    }
+}
+
+/// What to do if a file of sysfs is missing. A device that goes loses one file after the other.
+fn of_missing(path: &Path) -> &'static str {
+    if is_device(path) {
+        "list the devices again"
+    } else if path.ancestors().any(is_device) {
+        "has it gone? is all of sysfs there?"
+    } else {
+        "is all of sysfs there?"
     }
 }
 

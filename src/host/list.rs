@@ -127,22 +127,8 @@ fn list_once(socket: &mut Socket, sysfs: &Sysfs, dev: &Path) -> Result<Option<Li
 /// Lists the devices by sysfs; `None` if the tree shows that the RDMA core is not loaded.
 pub(super) fn list_by_sysfs(sysfs: &Sysfs, dev: &Path) -> Result<Option<Listing>> {
     let mut listing = Listing { devices: Vec::new(), problems: Vec::new() };
-    let class = sysfs.folder(CLASS);
-    let names = match class.steady_names() {
-        Ok(names) => names,
-        Err(Cause::Os(libc::ENOENT)) => return sysfs.without_class().map(|()| None),
-        Err(cause) => {
-            let path = class.path().to_owned();
-            return Err(Error::of_host(Request::Sysfs { path }, cause));
-        }
-    };
-    let verbs = sysfs.folder(VERBS_CLASS);
-    // Something that covers the kernel's folder hides its devices. It may cover that of nodes, too.
-    let is_covered = !class.is_of_kernel() && sysfs.folder("").is_of_kernel();
-    if names.is_empty() && (is_covered || !verbs.is_gone() && verbs.has_none()) {
-        let cause = Cause::Malformed("all devices: something covers them");
-        return Err(Error::of_host(Request::Sysfs { path: class.path().to_owned() }, cause));
-    }
+    let Some(names) = sysfs.device_names()? else { return Ok(None) };
+    let (class, verbs) = (sysfs.folder(CLASS), sysfs.folder(VERBS_CLASS));
     let (mut nodes, mut unread) = nodes_by_sysfs(&verbs, dev);
     let lacks_nodes = lacks_nodes(sysfs);
     // In the kernel's own they are other namespaces' devices.

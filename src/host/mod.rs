@@ -181,7 +181,8 @@ impl Host {
     /// # Errors
     /// Netlink's errno, if its answer cannot be used, or if it refuses and sysfs has no class of
     /// RDMA devices; the errno of sysfs, if there is no netlink and sysfs cannot be read either
-    /// ([`Cause::NotSysfs`], `ENOENT`: there is none; `ENOENT`: a part of it is missing).
+    /// ([`Cause::NotSysfs`], `ENOENT`: there is none; `ENOENT`: a part of it is missing; `EPROTO`: something covers the
+    /// folder of devices).
     #[doc(alias = "ibv_get_device_list")]
     pub fn devices(&mut self) -> Result<Vec<Device>> {
         Ok(self.list()?.devices)
@@ -298,8 +299,12 @@ impl Host {
         match names {
             Err(Cause::Os(libc::ENOENT)) => reasons.extend(self.absence_without_class()),
             // It may be that of another network namespace, which has none.
-            Ok(names) if names.is_empty() && self.lists_none() != Some(false) => {
-                reasons.push(Absence::NoDevice);
+            Ok(names) if names.is_empty() => {
+                let is_none = match self.lists_none() {
+                    Some(is_none) => is_none,
+                    None => self.sysfs.device_names().is_ok(),
+                };
+                reasons.extend(is_none.then_some(Absence::NoDevice));
             }
             // A folder that cannot be read says nothing; listing the devices has failed, then.
             Ok(_) | Err(_) => {}

@@ -21,8 +21,8 @@ use crate::text::natural;
 /// How the names of nodes for management datagrams begin.
 const UMAD: &str = "umad";
 
-/// The nodes of `ib_umad` by the names of their devices.
-type UmadNodes = Result<BTreeMap<String, Vec<Node>>>;
+/// The nodes of `ib_umad` by the names of their devices; `None` if it is not known whether there are any.
+type UmadNodes = Option<Result<BTreeMap<String, Vec<Node>>>>;
 
 impl Host {
     /// The character devices of one device: its uverbs node, and those for management datagrams (`umad0`) and for a
@@ -64,17 +64,18 @@ impl Host {
             let cause = if device.node_is_unread { Cause::NodeUnread } else { Cause::NoNode };
             return Err(Error::new(&*device.name, Request::ListDevices, cause));
         };
-        if lacks_class(&self.sysfs, UMAD_CLASS, "ib_umad") {
-            return Err(error(Cause::Os(libc::ENOENT)));
-        }
         let found = found.get_or_insert_with(|| {
+            if lacks_class(&self.sysfs, UMAD_CLASS, "ib_umad") {
+                return None;
+            }
             let (found, unread) = nodes_of_class(&class, &self.dev);
             let mut nodes: BTreeMap<String, Vec<Node>> = BTreeMap::new();
             for (device, node, _) in found {
                 nodes.entry(device).or_default().push(node);
             }
-            unread.map_or(Ok(nodes), Err)
+            Some(unread.map_or(Ok(nodes), Err))
         });
+        let Some(found) = found else { return Err(error(Cause::Os(libc::ENOENT))) };
         let nodes = found.as_ref().map_err(Clone::clone)?.get(&device.name);
         let mut nodes = nodes.cloned().unwrap_or_default();
         if let Some(index) = device.index.filter(|_| !nodes.is_empty()) {

@@ -36,7 +36,7 @@ struct Base {
 }
 
 /// What could not be read, and why.
-pub(super) type Unread = (PathBuf, Cause);
+pub(crate) type Unread = (PathBuf, Cause);
 
 impl Folder {
     pub(super) fn at(path: PathBuf) -> Self {
@@ -114,6 +114,11 @@ impl Folder {
     pub(crate) fn lacking(&self, errno: Errno) -> PathBuf {
         let leads_nowhere = errno == Errno::NOENT && !self.is_gone();
         if leads_nowhere { self.path.join(PORTS) } else { self.path.clone() }
+    }
+
+    /// What is not there of a device's folder in which there is no folder of ports: all of it, or that folder.
+    pub(super) fn without_ports(&self) -> PathBuf {
+        if self.is_gone() { self.path.clone() } else { self.path.join(PORTS) }
     }
 
     /// Whether it is in a sysfs that the kernel shows, and not in a copy. (Miri has no such call.)

@@ -6,7 +6,7 @@ use std::path::Path;
 use nix::libc;
 
 use super::folder::Unread;
-use super::port::while_whole;
+use super::port::{NO_SLOTS, while_whole};
 use super::{Folder, PORTS, Sysfs, of_file};
 use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
@@ -42,7 +42,7 @@ impl Sysfs {
                 let gids = folder.join("gids");
                 // What is left of a table with a gap, or of a port that goes, does not say what is outside it.
                 let cause = match (cause, gid_slots(&folder)) {
-                    (Cause::Os(libc::ENOENT), Err(why @ Cause::MalformedFile { .. })) => why,
+                    (Cause::Os(libc::ENOENT), Err((_, why @ Cause::MalformedFile { .. }))) => why,
                     (cause, _) => cause,
                 };
                 // Each port has the folder, also without a slot: this tree is a part of a sysfs.
@@ -90,8 +90,7 @@ impl Sysfs {
         let mut slots = Vec::new();
         for &port in &numbers {
             let folder = own.join(PORTS).join(port.to_string());
-            let gids = folder.join("gids");
-            for index in gid_slots(&folder).map_err(|cause| error(gids.path(), cause))? {
+            for index in gid_slots(&folder).map_err(|(path, cause)| error(&path, cause))? {
                 let gid = read_gid(&folder, port, index)
                     .map_err(|unread| of_file(device, Request::GidEntry { port, index }, unread))?;
                 slots.push(Slot { port, index, gid });
@@ -110,9 +109,15 @@ pub(crate) struct Slot {
     pub(crate) gid: Option<GidRecord>,
 }
 
-/// The slots of a port's table.
-pub(super) fn gid_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
-    while_whole(port, || port.join("gids").slots())
+/// The slots of a port's table. The kernel makes as many files of types.
+pub(super) fn gid_slots(port: &Folder) -> Result<Vec<u32>, Unread> {
+    while_whole(port, || {
+        let slots = port.join("gids").slots().map_err(port.unread("gids"))?;
+        if slots.is_empty() && !port.join("gid_attrs/types").has_none() {
+            return Err(port.unread("gids")(port.malformed("gids", NO_SLOTS)));
+        }
+        Ok(slots)
+    })
 }
 
 /// Reads a slot's files; none if it is empty.
@@ -263,6 +268,20 @@ mod tests {
         assert_eq!(types(), (GidType::IB, false));
         std::fs::write(port.join("link_layer"), "Ethernet\n").unwrap();
         assert!(types().1);
+        // A table without slots has no types, either.
+        let gids = port.join("gids");
+        std::fs::rename(&gids, port.join("away")).unwrap();
+        std::fs::create_dir(&gids).unwrap();
+        let errors = [
+            Sysfs::at(&root).query_gid_table("rxe0").map(drop),
+            Sysfs::at(&root).query_gid_ex("rxe0", 1, 0).map(drop),
+        ];
+        for error in errors.map(Result::unwrap_err) {
+            let text = error.to_string();
+            assert!(text.contains("without slots") && text.contains("ports/1/gids"), "{text}");
+        }
+        std::fs::remove_dir(&gids).unwrap();
+        std::fs::rename(port.join("away"), &gids).unwrap();
         // Each device has a port: where none is there, its files are missing.
         let cause = || {
             let error = Sysfs::at(&root).query_gid_ex("rxe0", 7, 0).unwrap_err();
@@ -278,6 +297,9 @@ mod tests {
         );
         std::fs::remove_dir_all(port.parent().unwrap()).unwrap();
         assert_eq!(cause().0, Cause::Os(libc::ENOENT));
+        assert!(cause().1.contains("infiniband/rxe0/ports: "), "{}", cause().1);
+        std::fs::remove_dir_all(port.parent().unwrap().parent().unwrap()).unwrap();
+        assert!(cause().1.contains("infiniband/rxe0: "), "{}", cause().1);
         std::fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -21,7 +21,8 @@ use nix::libc;
 
 use crate::error::{Cause, Error, Request};
 use crate::text::is_file_name;
-use folder::{Unread, cause};
+pub(crate) use folder::Unread;
+use folder::cause;
 
 pub(crate) use counters::{counter_names, read_counter};
 pub(crate) use folder::{Folder, is_absent};
@@ -90,6 +91,44 @@ impl Sysfs {
         &self.root
     }
 
+    /// The names of the devices of this network namespace, in the order of the folder; `None` if the tree shows that the RDMA
+    /// core is not loaded.
+    pub(crate) fn device_names(&self) -> Result<Option<Vec<String>>, Error> {
+        let class = self.folder(CLASS);
+        let error = |folder: &Folder, cause| {
+            Error::of_host(Request::Sysfs { path: folder.path().to_owned() }, cause)
+        };
+        match class.steady_names() {
+            Ok(names) if names.is_empty() => match self.cover() {
+                None => Ok(Some(names)),
+                Some(cover) => {
+                    Err(error(&cover, Cause::Malformed("all devices: something covers them")))
+                }
+            },
+            Ok(names) => Ok(Some(names)),
+            Err(Cause::Os(libc::ENOENT)) => self.without_class().map(|()| None),
+            Err(cause) => Err(error(&class, cause)),
+        }
+    }
+
+    /// What shows that something covers the folder of devices, which is empty: it is not the kernel's; or a copy has nothing
+    /// of the nodes though their module is loaded, or an empty folder of them, which the kernel does not make.
+    fn cover(&self) -> Option<Folder> {
+        let (class, verbs) = (self.folder(CLASS), self.folder(VERBS_CLASS));
+        if class.is_of_kernel() {
+            return None;
+        }
+        if self.folder("").is_of_kernel() {
+            return Some(class);
+        }
+        let is_part = if verbs.is_gone() {
+            !self.folder("module/ib_uverbs").is_gone()
+        } else {
+            verbs.has_none()
+        };
+        is_part.then_some(verbs)
+    }
+
     /// Makes sure that the folder of the devices, which is missing, is missing because the RDMA core is not loaded,
     /// which makes it. Else this is a part of a sysfs, or none.
     pub(crate) fn without_class(&self) -> Result<(), Error> {
@@ -138,10 +177,10 @@ impl Sysfs {
         request: impl Fn() -> Request,
         ask: impl FnOnce(&Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let folder = self.device(name).map_err(|cause| Error::new(name, request(), cause))?;
+        let by_name = self.device(name).map_err(|cause| Error::new(name, request(), cause))?;
         let error = |path, cause| Error::new(name, Request::Sysfs { path }, cause);
-        let gone = |errno| error(folder.path().to_owned(), cause(errno));
-        let folder = folder.held().map_err(|errno| error(folder.lacking(errno), cause(errno)))?;
+        let gone = |errno| error(by_name.without_ports(), cause(errno));
+        let folder = by_name.held().map_err(|errno| error(by_name.lacking(errno), cause(errno)))?;
         match ask(&self.holding(name, folder.clone())) {
             // A folder that is taken away lists fewer entries, and does not say so.
             Ok(answer) => folder.look().map(|()| answer).map_err(gone),
@@ -172,7 +211,7 @@ impl Sysfs {
             (missing @ Cause::Os(libc::ENOENT), Ok(device_folder))
                 if device_folder.is_missing() =>
             {
-                let path = device_folder.path().to_owned();
+                let path = self.folder(CLASS).join(device).without_ports();
                 Error::new(device, Request::Sysfs { path }, missing)
             }
             // Each device has one at least.

@@ -6,7 +6,7 @@
 use nix::libc;
 
 use super::folder::Unread;
-use super::port::while_whole;
+use super::port::{NO_SLOTS, while_whole};
 use super::{Folder, Sysfs};
 use crate::device::NodeType;
 use crate::error::{Cause, Error, Request, Result};
@@ -28,9 +28,10 @@ impl Sysfs {
             let folder = port.join("pkeys");
             read_pkey(&folder, index).map_err(|unread| {
                 // Where the table could not be listed, no index is known to be outside it.
-                let slot = match pkey_slots(&port) {
-                    Ok(_) => folder.join(index.to_string()),
-                    Err(_) => port.clone(),
+                let (slot, unread) = match pkey_slots(&port) {
+                    Ok(_) => (folder.join(index.to_string()), unread),
+                    Err((_, Cause::MalformedFile { .. })) => (port.clone(), unread),
+                    Err(why) => (port.clone(), why),
                 };
                 sysfs.missing_or(device, &port, &slot, request(), unread)
             })
@@ -69,28 +70,27 @@ fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Unread> {
     while_whole(port, || {
         let slots = pkey_slots(port)?.into_iter();
         Ok(slots.map(|index| Ok((index, read_pkey(&folder, index)?))).collect())
-    })
-    .map_err(port.unread("pkeys"))?
+    })?
 }
 
 /// Whether a port may have no P_Keys: those of iWARP and usNIC.
-pub(super) fn may_have_none(port: &Folder) -> Result<bool, Cause> {
-    let node_type = NodeType::of_sysfs(&port.join("../.."))?;
+pub(super) fn may_have_none(port: &Folder) -> Result<bool, Unread> {
+    let device = port.join("../..");
+    let node_type = NodeType::of_sysfs(&device).map_err(device.unread("node_type"))?;
     Ok([NodeType::RNIC, NodeType::USNIC, NodeType::USNIC_UDP].contains(&node_type))
 }
 
 /// The slots of a port's table. Ports of iWARP and usNIC may have none. There is no folder then, or an empty one of an
 /// old kernel. Without it, another port is one of a part of a sysfs (or of mana in its first releases, which filled in
 /// no attribute of its ports).
-pub(super) fn pkey_slots(port: &Folder) -> Result<Vec<u32>, Cause> {
-    const NONE: &str = "a table without slots";
+pub(super) fn pkey_slots(port: &Folder) -> Result<Vec<u32>, Unread> {
     let folder = port.join("pkeys");
     match folder.slots() {
         Err(Cause::Os(libc::ENOENT)) if may_have_none(port)? => Ok(Vec::new()),
         Ok(slots) if slots.is_empty() && !may_have_none(port)? => {
-            Err(Cause::MalformedFile { path: folder.path().to_owned(), what: NONE })
+            Err(port.unread("pkeys")(port.malformed("pkeys", NO_SLOTS)))
         }
-        slots => slots,
+        slots => slots.map_err(port.unread("pkeys")),
     }
 }
 

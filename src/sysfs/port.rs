@@ -38,10 +38,16 @@ impl Sysfs {
     }
 }
 
+/// What is wrong with a table that is empty.
+pub(super) const NO_SLOTS: &str = "a table without slots";
+
 /// The text of a port's rate; empty if the kernel does not know the width, or the file.
 pub(crate) fn read_rate(folder: &Folder) -> Result<String, Cause> {
     match folder.read("rate") {
         Err(Cause::Os(libc::EINVAL | libc::ENOENT)) => Ok(String::new()),
+        Ok(text) if !text.is_empty() && !text.contains(" Gb/sec (") => {
+            Err(folder.malformed("rate", "a port's rate"))
+        }
         read => read,
     }
 }
@@ -52,15 +58,10 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Unread> {
     let number = |name| folder.read_number(name).map_err(folder.unread(name));
     let byte = |name| u8::try_from(number(name)?).map_err(|_| beyond(name));
     let long = |name| u32::try_from(number(name)?).map_err(|_| beyond(name));
-    let count = |slots: Result<Vec<u32>, Cause>, name| {
-        u32::try_from(slots.map_err(folder.unread(name))?.len()).map_err(|_| beyond(name))
-    };
+    let count = |slots: Vec<u32>, name| u32::try_from(slots.len()).map_err(|_| beyond(name));
     let rate = read_rate(folder).map_err(folder.unread("rate"))?;
     let link_layer = LinkLayer::of_sysfs(folder).map_err(folder.unread("link_layer"))?;
     let (active_width, active_speed) = parse_rate(&rate, link_layer);
-    if active_width.is_none() && !rate.is_empty() && !rate.contains(" Gb/sec (") {
-        return Err(folder.unread("rate")(folder.malformed("rate", "a port's rate")));
-    }
     Ok(PortAttributes {
         state: PortState(byte("state")?),
         phys_state: PhysState(byte("phys_state")?),
@@ -69,8 +70,8 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Unread> {
         sm_lid: long("sm_lid")?,
         sm_sl: byte("sm_sl")?,
         lmc: byte("lid_mask_count")?,
-        gid_tbl_len: count(gid_slots(folder), "gids")?,
-        pkey_tbl_len: count(pkey_slots(folder), "pkeys")?,
+        gid_tbl_len: count(gid_slots(folder)?, "gids")?,
+        pkey_tbl_len: count(pkey_slots(folder)?, "pkeys")?,
         active_width,
         active_speed,
         port_cap_flags: long("cap_mask")?,
@@ -82,8 +83,8 @@ fn read_port(folder: &Folder) -> Result<PortAttributes, Unread> {
 /// removes them one after the other. The tables are whole while what it makes after them, and removes before them, is there.
 pub(super) fn while_whole<T>(
     port: &Folder,
-    read: impl FnOnce() -> Result<T, Cause>,
-) -> Result<T, Cause> {
+    read: impl FnOnce() -> Result<T, Unread>,
+) -> Result<T, Unread> {
     whole(port)?;
     let found = read()?;
     whole(port)?;
@@ -92,15 +93,12 @@ pub(super) fn while_whole<T>(
 
 /// Makes sure that a port of the kernel's own sysfs has its types, or before Linux 5.14 its P_Keys, if it may not be
 /// without.
-pub(crate) fn whole(port: &Folder) -> Result<(), Cause> {
+pub(crate) fn whole(port: &Folder) -> Result<(), Unread> {
     let is_old = release().is_some_and(|own| own < (5, 14));
-    let last = port.join(if is_old { "pkeys" } else { "gid_attrs" });
-    let is_part = last.is_missing() && !port.is_missing() && port.is_of_kernel();
+    let last = if is_old { "pkeys" } else { "gid_attrs" };
+    let is_part = port.join(last).is_missing() && !port.is_missing() && port.is_of_kernel();
     if is_part && !(is_old && may_have_none(port)?) {
-        return Err(Cause::MalformedFile {
-            path: last.path().to_owned(),
-            what: "a port that comes or goes",
-        });
+        return Err(port.unread(last)(port.malformed(last, "a port that comes or goes")));
     }
     Ok(())
 }
@@ -231,6 +229,18 @@ mod tests {
             }
             let _ = std::fs::create_dir(port.join("pkeys"));
         }
+        // It is another file that does not say whether the port has some.
+        std::fs::write(device.join("node_type"), "4: RNIC").unwrap();
+        std::fs::rename(device.join("node_type"), device.join("aside")).unwrap();
+        for error in [
+            sysfs.query_port("x", 1).map(drop).unwrap_err(),
+            sysfs.query_pkeys("x", 1).map(drop).unwrap_err(),
+            sysfs.query_pkey("x", 1, 0).map(drop).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("node_type: ENOENT"), "{error}");
+        }
+        std::fs::rename(device.join("aside"), device.join("node_type")).unwrap();
+        std::fs::remove_dir(port.join("pkeys")).unwrap();
         std::fs::rename(port.join("away"), port.join("pkeys")).unwrap();
         assert_eq!(sysfs.query_pkey("x", 1, 4).unwrap_err().errno(), libc::EINVAL);
         std::fs::rename(port.join("gids"), port.join("away")).unwrap();

@@ -12,7 +12,7 @@
 //! | a port that has no GIDs (a representor) or P_Keys (iWARP) | has none | the whole CA fails |
 //! | a port that cannot be read | is an error of its own | the whole CA fails |
 //! | no device at all | an empty list, `ENODEV` | a device named `mthca0` |
-//! | text that the kernel does not write | an error (`EPROTO`) | what `strtoul` makes of it |
+//! | a file that does not begin as the kernel writes it | an error (`EPROTO`) | what `strtoul` makes of it |
 //!
 //! Both use the same default device and port: see [`default_port`].
 //!
@@ -25,8 +25,6 @@ mod choice;
 pub mod strict;
 #[cfg(test)]
 pub(crate) mod tests;
-
-use std::net::Ipv6Addr;
 
 use nix::libc;
 use rustix::io::Errno;
@@ -162,7 +160,7 @@ pub struct PortGuids {
 ///
 /// # Errors
 /// If the folder of the devices exists but cannot be read, or a device's node type: `EACCES`, `EIO`, …; `ENOENT`
-/// if there is no sysfs, or a copy lacks one of these.
+/// if there is no sysfs, or a copy lacks one of these; `EPROTO` if something covers the folder.
 #[doc(alias = "umad_get_cas_names")]
 #[doc(alias = "umad_get_ca_device_list")]
 pub fn ca_names(sysfs: &Sysfs) -> Result<Vec<String>> {
@@ -292,8 +290,8 @@ pub fn port_guids(sysfs: &Sysfs, name: Option<&str>) -> Result<PortGuids> {
 /// ```
 ///
 /// # Errors
-/// `ENODEV`: no such device, or no port can be the default ([`Cause::NoDefaultPort`]); otherwise the errno of the file or
-/// folder that cannot be read.
+/// `ENODEV`: no such device, or no port can be the default ([`Cause::NoDefaultPort`]); `EPROTO`: a file has unexpected
+/// content, or something covers the devices; otherwise the errno of the file or folder that cannot be read.
 pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
     let best_of = |device: &DeviceFolder<'_>| {
         let ports = device.each_port(|number, folder| {
@@ -332,15 +330,7 @@ pub fn default_port(sysfs: &Sysfs, ca: Option<&str>) -> Result<(String, u32)> {
 
 /// The names of all devices, in the order of the folder.
 fn class_names(sysfs: &Sysfs) -> Result<Vec<String>> {
-    let class = sysfs.folder(file::CLASS);
-    match class.steady_names() {
-        Ok(names) => Ok(names),
-        Err(Cause::Os(libc::ENOENT)) => sysfs.without_class().map(|()| Vec::new()),
-        Err(cause) => {
-            let path = class.path().to_owned();
-            Err(Error::of_host(Request::Sysfs { path }, cause))
-        }
-    }
+    Ok(sysfs.device_names()?.unwrap_or_default())
 }
 
 /// A device, if it is of InfiniBand's types, and still there.
@@ -389,15 +379,14 @@ struct DeviceFolder<'n> {
 impl<'n> DeviceFolder<'n> {
     fn find(sysfs: &Sysfs, name: &'n str) -> Result<Self> {
         let folder = sysfs.device(name).map_err(|_| missing(name))?;
-        let class = sysfs.folder(file::CLASS);
-        let by_name = class.join(name);
+        let by_name = sysfs.folder(file::CLASS).join(name);
         let error = |cause: Cause, is_removed| {
             if !is_missing(&cause, is_removed) {
                 let path = folder.path().join(file::NODE_TYPE);
                 return Error::new(name, Request::Sysfs { path }, cause);
             }
-            let without_class = if class.is_missing() { sysfs.without_class() } else { Ok(()) };
-            without_class.err().unwrap_or_else(|| missing(name))
+            // Something may cover all devices.
+            sysfs.device_names().err().unwrap_or_else(|| missing(name))
         };
         // A name that leads nowhere is no device that was removed, also in the kernel's folder: its name goes first.
         let held = folder.held().map_err(|errno| error(Cause::of(errno), by_name.is_gone()))?;
@@ -494,13 +483,13 @@ fn number_in<T: TryFrom<u64>>(folder: &Folder, file: &str) -> Result<T, Cause> {
 /// The GID at index 0; none if the table has no slot.
 fn read_gid(port_folder: &Folder) -> Result<Option<Gid>, Cause> {
     match port_folder.read(file::GID_0) {
-        Ok(text) => match text.parse::<Ipv6Addr>() {
-            Ok(address) => Ok(Some(address.into())),
-            Err(_) => Err(port_folder.malformed(file::GID_0, "a GID")),
-        },
+        Ok(text) => {
+            let malformed = || port_folder.malformed(file::GID_0, "a GID");
+            Gid::parse_full(&text).ok_or_else(malformed).map(Some)
+        }
         // Each port has the folder. The kernel takes the files away before it, one after the other.
         Err(Cause::Os(libc::ENOENT)) if port_folder.join(file::GIDS).look().is_ok() => {
-            whole(port_folder).map(|()| None)
+            whole(port_folder).map(|()| None).map_err(|(_, cause)| cause)
         }
         Err(cause) => Err(cause),
     }

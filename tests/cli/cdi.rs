@@ -169,6 +169,8 @@ fn a_file_is_replaced_or_removed_as_a_whole() {
     // Empty folders are none of the kernel's: something covers them.
     let run = tree.uverbs(&["cdi", "--output", file]);
     assert!(run.status == 3 && path.exists() && run.stderr.contains("covers"), "{run:?}");
+    let run = tree.uverbs(&["check"]);
+    assert!(run.stdout.contains("covers") && !run.stdout.contains("no-device"), "{run:?}");
     write(tree.path().join("class/infiniband_verbs/abi_version"), "6");
     let run = tree.uverbs(&["cdi", "--output", file]);
     assert!(run.status == 0 && !path.exists() && run.stderr.contains("it was removed"), "{run:?}");

@@ -499,11 +499,9 @@ fn a_part_of_a_sysfs() {
     let run = tree.uverbs(&["gids", "--no-header"]);
     assert!(run.stdout.contains("  ?  "), "{run:?}");
     assert_eq!(tree.uverbs(&["gids", "--type", "v2"]).status, 1);
-    // To list the devices again would not help.
     port.remove_folder("gids");
     let run = tree.uverbs(&["gids"]);
-    let said =
-        "ports/1/gids: ENOENT: No such file or directory (errno 2); is all of sysfs there?\n";
+    let said = "ports/1/gids: ENOENT: No such file or directory (errno 2); has it gone? is all of sysfs there?\n";
     assert!(run.status == 3 && run.stderr.ends_with(said), "{run:?}");
     // Each port of RoCE and InfiniBand has P_Keys, and iWARP has none.
     for (node_type, link_layer, has_no_folder) in [

@@ -182,7 +182,7 @@ fn devices_of(host: &mut Host) -> Result<Vec<Device>, Errno> {
         Cause::NotSysfs => Errno::NOSYS,
         cause => cause.as_errno(),
     })?;
-    // A device that is broken is left out, as in rdma-core. If this process or the host has no room, the device
+    // A device that cannot be read is left out. If this process or the host has no room, the device
     // need not be broken.
     let no_room = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
     let mut errnos = problems.iter().map(|problem| problem.cause().as_errno());

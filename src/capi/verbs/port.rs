@@ -102,8 +102,8 @@ pub unsafe extern "C" fn ibv_query_port(
 /// `ibv_query_port_speed(3)`.
 ///
 /// # Errors
-/// `EOPNOTSUPP` (the driver does not give it), `EINVAL` (no such port, NULL), `EIO` (the device is
-/// gone), `EPROTONOSUPPORT` (an older kernel, with mlx5).
+/// `EOPNOTSUPP` (the driver does not give it), `EINVAL` (no such port, NULL), `ENODEV` (the port has no
+/// network interface), `EIO` (the device is gone), `EPROTONOSUPPORT` (an older kernel, with mlx5).
 ///
 /// # Safety
 /// `context` is NULL or open; `port_speed` is NULL or points to a `uint64_t`.

@@ -22,7 +22,10 @@ pub(super) fn removed(device: &Device, sysfs: &Sysfs) -> Option<Error> {
         return Some(error(&own, cause));
     }
     let mut ports = device.ports().filter_map(|port| sysfs.port(&device.name, port).ok());
-    ports.find_map(|port| Some(error(&port, missing(&port).or_else(|| whole(&port).err())?)))
+    ports.find_map(|port| {
+        let unwhole = || whole(&port).err().map(|(_, cause)| cause);
+        Some(error(&port, missing(&port).or_else(unwhole)?))
+    })
 }
 
 /// That a device of which there are no files is gone. Netlink refuses its counters as those of a driver that has

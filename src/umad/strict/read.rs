@@ -117,7 +117,7 @@ fn read_port(ports: &Folder, ca_name: &str, portnum: i32) -> Result<Port, Unread
     let pkeys = folder.join(file::PKEYS);
     let is_there = || {
         let unread = |errno| UnreadFile { path: pkeys.path().to_owned(), errno };
-        whole(&folder).map_err(|cause| unread(cause.as_errno()))
+        whole(&folder).map_err(|(_, cause)| unread(cause.as_errno()))
     };
     is_there()?;
     port.pkeys = read_pkeys(&pkeys)?;

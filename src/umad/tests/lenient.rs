@@ -355,6 +355,59 @@ fn a_part_of_a_sysfs_is_an_error() {
     }
 }
 
+/// Something covers the devices: empty folders are none of the kernel's.
+#[test]
+fn what_covers_the_devices_is_an_error() {
+    let tree = Tree::new();
+    tree.device("a", CA).port("a", 1).folder("../infiniband_verbs");
+    tree.file("../infiniband_verbs/abi_version", "6").remove("a");
+    assert_eq!(ca_names(&tree.sysfs()).unwrap(), [""; 0]);
+    fails(ca(&tree.sysfs(), "a"), Errno::NODEV);
+    tree.remove("../infiniband_verbs/abi_version");
+    let is_covered = |tree: &Tree| {
+        let errors = [
+            ca_names(&tree.sysfs()).unwrap_err(),
+            ca(&tree.sysfs(), "a").unwrap_err(),
+            port_guids(&tree.sysfs(), Some("a")).unwrap_err(),
+            port_guids(&tree.sysfs(), None).unwrap_err(),
+            default_port(&tree.sysfs(), Some("a")).unwrap_err(),
+            default_port(&tree.sysfs(), None).unwrap_err(),
+        ];
+        for error in errors {
+            let text = error.to_string();
+            assert!(text.contains("class/infiniband_verbs") && text.contains("covers"), "{text}");
+        }
+    };
+    is_covered(&tree);
+    // A copy without the nodes' class, though its module is loaded, is a part.
+    tree.remove("../infiniband_verbs");
+    assert_eq!(ca_names(&tree.sysfs()).unwrap(), [""; 0]);
+    tree.folder("../../module/ib_uverbs");
+    is_covered(&tree);
+}
+
+/// What is not as the kernel writes it.
+#[test]
+fn a_text_of_another_program_is_an_error() {
+    let tree = Tree::new();
+    tree.device("a", CA).port("a", 1);
+    assert!(port(&tree.sysfs(), "a", 1).is_ok());
+    for (file, texts) in [
+        ("gids/0", &["fe80::1", "::", "::ffff:1.2.3.4", "x"][..]),
+        ("rate", &["garbage", "100"]),
+        ("lid", &["x", "-1"]),
+    ] {
+        let path = format!("a/ports/1/{file}");
+        let before = std::fs::read_to_string(tree.class().join(&path)).unwrap();
+        for text in texts {
+            tree.file(&path, text);
+            fails(port(&tree.sysfs(), "a", 1), Errno::PROTO);
+        }
+        tree.file(&path, &before);
+    }
+    assert!(port(&tree.sysfs(), "a", 1).is_ok());
+}
+
 /// As in a container into which only the class is mounted: the links in the kernel's folder lead nowhere.
 #[test]
 #[cfg_attr(miri, ignore = "runs a program")]
