@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nix::libc;
 
 use super::finding::{Findings, Severity};
-use super::waiting::{Served, check_waiting};
+use super::waiting::{Looked, Served, check_waiting};
 use crate::choose::{
     self, Caveat, Home, Outcome, Port, Surroundings, Why, Wish, caveats, recommend,
 };
@@ -109,17 +109,13 @@ pub(super) fn check_port(
         findings.add("port-rate-unreadable", Warning, &problem.text, advice);
     }
     if is_ethernet {
-        let is_roce = choose::is_roce(attributes.link_layer, record.device.node_type);
-        let is_soft = record.device.driver == Some(DriverId::RXE);
-        // Interfaces on the port's own may be of use in another namespace.
-        let has_others = is_roce && !is_soft;
-        check_netdev(inventory, (port, is_roce, has_others), attributes, findings);
+        check_netdev(inventory, (record, port), attributes, findings);
     }
     if let Some(seen) = choose::port(here, record, port) {
         let netdev = port.netdev.as_ref().ok().filter(|_| inventory.has_netlink);
-        let has_netdev = netdev.map(Option::is_some);
-        check_gids(served, (&seen, has_netdev), findings);
-        doubt_gid(inventory, &seen, findings);
+        let looked = Looked { port: seen, has_netdev: netdev.map(Option::is_some) };
+        check_gids(served, &looked, findings);
+        doubt_gid(inventory, &looked.port, findings);
     }
     check_width(widest, record, attributes, findings);
 }
@@ -162,7 +158,7 @@ pub(super) fn why_down(attributes: &PortAttributes) -> (String, &'static str) {
 
 fn check_netdev(
     inventory: &Inventory,
-    (port, is_roce, has_others): (&PortRecord, bool, bool),
+    (record, port): (&DeviceRecord, &PortRecord),
     attributes: &PortAttributes,
     findings: &mut Findings<'_>,
 ) {
@@ -171,6 +167,7 @@ fn check_netdev(
         return;
     }
     let Ok(netdev) = &port.netdev else { return };
+    let is_roce = choose::is_roce(attributes.link_layer, record.device.node_type);
     let Some(netdev) = netdev else {
         // check_gids reports it.
         if is_of_no_vport(inventory, port, attributes) {
@@ -180,7 +177,8 @@ fn check_netdev(
             "netdev-elsewhere",
             Note,
             "the port has no network interface in this network namespace",
-            if has_others {
+            // Interfaces on the port's own may be of use in another namespace.
+            if is_roce && record.device.driver != Some(DriverId::RXE) {
                 "use a GID of an interface that is: uverbs choose --explain shows which"
             } else {
                 "use the port where its interface is"
@@ -239,12 +237,9 @@ fn check_netdev(
     }
 }
 
-fn check_gids(
-    served: &Served<'_>,
-    (port, has_netdev): (&Port<'_>, Option<bool>),
-    findings: &mut Findings<'_>,
-) {
+fn check_gids(served: &Served<'_>, looked: &Looked<'_>, findings: &mut Findings<'_>) {
     use Severity::{Note, Problem, Warning};
+    let port = &looked.port;
     let is_roce = choose::is_roce(port.link_layer, port.node_type);
     if port.gid_tbl_len == 0 {
         findings.add(
@@ -272,7 +267,7 @@ fn check_gids(
         );
         return;
     }
-    let is_link_local = is_roce && check_waiting(served, (port, has_netdev), findings);
+    let is_link_local = is_roce && check_waiting(served, looked, findings);
     if is_roce {
         // A type that is not known may be it.
         let may_be_v2 =

@@ -50,6 +50,13 @@ impl<'i> Served<'i> {
     }
 }
 
+/// A port with its GIDs.
+pub(super) struct Looked<'i> {
+    pub(super) port: Port<'i>,
+    /// Whether its interface is in this network namespace, if that is known.
+    pub(super) has_netdev: Option<bool>,
+}
+
 /// What a port whose GIDs are all link-local has to do with other ports. The kernel makes the GIDs of a bond's addresses
 /// on the port of its active member.
 enum Waiting<'i> {
@@ -62,14 +69,13 @@ enum Waiting<'i> {
 }
 
 impl<'i> Waiting<'i> {
-    /// `has_netdev`: whether the port's interface is in this network namespace, if that is known.
-    fn of((port, has_netdev): (&Port<'i>, Option<bool>), served: &Served<'_>) -> Self {
+    fn of(Looked { port, has_netdev }: &Looked<'i>, served: &Served<'_>) -> Self {
         // A member has none of its own, but for those that it had before.
         let is_own = |row: &choose::Row<'_>| {
             matches!(row.home, Home::Ours { is_port_s: Some(true), unfit, .. }
                 if unfit != Some(Unfit::Enslaved))
         };
-        if has_netdev == Some(true) && port.rows.iter().any(is_own) {
+        if *has_netdev == Some(true) && port.rows.iter().any(is_own) {
             return Self::Not(None);
         }
         let (mut upper, mut is_known) = (None, true);
@@ -98,9 +104,10 @@ impl<'i> Waiting<'i> {
 /// another finding.
 pub(super) fn check_waiting(
     served: &Served<'_>,
-    (port, has_netdev): (&Port<'_>, Option<bool>),
+    looked: &Looked<'_>,
     findings: &mut Findings<'_>,
 ) -> bool {
+    let Looked { port, has_netdev } = looked;
     let is_usable = |row: &choose::Row<'_>| choose::is_usable(port, row) != Some(false);
     let is_of_use = |row: &&choose::Row<'_>| is_usable(row) || is_unassigned(row);
     let mut own = port.rows.iter().filter(is_of_use).peekable();
@@ -123,7 +130,8 @@ pub(super) fn check_waiting(
     let why = if port.rows.iter().any(is_other) { why } else { "" };
     // Why an address of the port's own interface cannot be used.
     let is_why = |row: &choose::Row<'_>, why: Unfit| matches!(row.home, Home::Ours { unfit, is_port_s: Some(true), .. } if unfit == Some(why));
-    let has = |why: Unfit| has_netdev == Some(true) && port.rows.iter().any(|row| is_why(row, why));
+    let has =
+        |why: Unfit| *has_netdev == Some(true) && port.rows.iter().any(|row| is_why(row, why));
     // What soft RoCE does not hear has an address that may be of use to a device on it.
     let is_soft = port.driver == Some(DriverId::RXE);
     let unheard = port.rows.iter().find_map(|row| match row.home {
@@ -135,7 +143,7 @@ pub(super) fn check_waiting(
         _ => None,
     });
     let (severity, seen, advice): (_, String, String) = match Waiting::of(
-        (port, has_netdev),
+        looked,
         served,
     ) {
         Waiting::For(bond) => (
@@ -159,7 +167,7 @@ pub(super) fn check_waiting(
                 _ if has(Unfit::NoSocket) => {
                     "use a device of the first network namespace: soft RoCE has no socket (UDP port 4791) in this one".into()
                 }
-                _ if is_soft && has_netdev == Some(false) => {
+                _ if is_soft && *has_netdev == Some(false) => {
                     "use the port where its interface is".into()
                 }
                 (Some((name, false)), _) => format!(
@@ -188,7 +196,7 @@ pub(super) fn check_waiting(
                     "give the port's interface a link-local IPv6 address (addrgenmode), or one of IPv4"
                         .into()
                 }
-                (None, None) if has_netdev == Some(true) => {
+                (None, None) if *has_netdev == Some(true) => {
                     format!("give the port's interface an IPv4 or a global IPv6 address{why}")
                 }
                 (None, None) => format!("give the interface of the GIDs an IPv4 or a global IPv6 address{why}"),
