@@ -127,7 +127,7 @@ pub unsafe extern "C" fn _mlx5dv_query_port(
 ///
 /// # Safety
 /// `context` is NULL or open; `input` is NULL or `inlen` bytes; `out` is NULL or has room for
-/// `outlen` bytes; they do not overlap.
+/// `outlen` bytes. They may overlap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mlx5dv_devx_general_cmd(
     context: *mut abi::Context,
@@ -146,7 +146,9 @@ pub unsafe extern "C" fn mlx5dv_devx_general_cmd(
     }
     // SAFETY: not NULL, so by the contract `inlen` bytes of the caller's that nobody changes.
     let input = unsafe { slice::from_raw_parts(input.cast::<u8>(), inlen) };
-    // SAFETY: not NULL, so by the contract `outlen` other bytes, which nobody else uses meanwhile.
+    // They may be the same bytes.
+    let input = &*input.to_vec();
+    // SAFETY: not NULL, so by the contract `outlen` bytes, which nobody else uses meanwhile, and the copy does not either.
     // They come from outside of Rust, so each has some value.
     let out = unsafe { slice::from_raw_parts_mut(out.cast::<u8>(), outlen) };
     let answer = guarded(Err(Errno::IO), || {
@@ -212,6 +214,23 @@ mod tests {
         unsafe {
             mlx5dv_devx_general_cmd(context, input.as_ptr().cast(), 16, out.as_mut_ptr().cast(), 16)
         }
+    }
+
+    /// Input and output may be the same bytes, as in C they may.
+    #[test]
+    fn a_command_in_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = folder.path().join("uverbs0");
+        let context =
+            Context::simulated("mlx5_0", 1..=1, DriverId::MLX5, Box::new(Kernel)).unwrap();
+        let context = simulated_at(context, node);
+        let mut bytes = [0_u8; 16];
+        let place = bytes.as_mut_ptr().cast::<c_void>();
+        // SAFETY: the context is open, and the lengths are those of the array.
+        let answer = unsafe { mlx5dv_devx_general_cmd(context, place, 16, place, 16) };
+        assert_ne!(answer, 0);
+        // SAFETY: open, and used no more.
+        assert_eq!(unsafe { ibv_close_device(context) }, 0);
     }
 
     #[test]

@@ -74,9 +74,16 @@ pub(super) fn check_port(
     }
     if attributes.state != PortState::ACTIVE {
         let (seen, advice) = why_down(attributes);
-        let has_none = is_of_no_vport(inventory, port, attributes);
-        let none = "the port has no interface, as one that represents no vport: use another port";
-        findings.add("port-down", Problem, seen, if has_none { none } else { advice });
+        let advice = match is_of_no_vport(inventory, port, attributes) {
+            Some(true) => {
+                "the port has no interface, as one that represents no vport: use another port"
+            }
+            Some(false) => advice,
+            None => {
+                "if it represents no vport, use another port; else is its interface up (ip link set up), the cable in, the switch port on?"
+            }
+        };
+        findings.add("port-down", Problem, seen, advice);
     }
     match &port.pkeys {
         Some(Ok(pkeys)) if pkeys.is_empty() && attributes.link_layer == LinkLayer::INFINIBAND => {
@@ -121,11 +128,18 @@ pub(super) fn check_port(
 }
 
 /// Whether a port has no interface in any namespace, nor an MTU or a GID table: mlx5 in switchdev mode has a port for each
-/// possible vport. By sysfs no port has an MTU.
-fn is_of_no_vport(inventory: &Inventory, port: &PortRecord, attributes: &PortAttributes) -> bool {
-    let is_none = attributes.active_mtu == Some(Mtu(0)) && attributes.gid_tbl_len == 0;
+/// possible vport. `None` if it may be so, as by sysfs no port has an MTU.
+fn is_of_no_vport(
+    inventory: &Inventory,
+    port: &PortRecord,
+    attributes: &PortAttributes,
+) -> Option<bool> {
     let is_ethernet = attributes.link_layer == LinkLayer::ETHERNET;
-    is_none && is_ethernet && inventory.has_netlink && port.netdev == Ok(None)
+    let may_be = is_ethernet && attributes.gid_tbl_len == 0 && port.netdev == Ok(None);
+    if !may_be || !inventory.has_netlink {
+        return Some(false);
+    }
+    attributes.active_mtu.map(|mtu| mtu == Mtu(0))
 }
 
 /// Why a port is not active, and what to do.
@@ -170,7 +184,7 @@ fn check_netdev(
     let is_roce = choose::is_roce(attributes.link_layer, record.device.node_type);
     let Some(netdev) = netdev else {
         // check_gids reports it.
-        if is_of_no_vport(inventory, port, attributes) {
+        if is_of_no_vport(inventory, port, attributes) == Some(true) {
             return;
         }
         findings.add(
@@ -178,7 +192,10 @@ fn check_netdev(
             Note,
             "the port has no network interface in this network namespace",
             // Interfaces on the port's own may be of use in another namespace.
-            if is_roce && record.device.driver != Some(DriverId::RXE) {
+            if is_roce
+                && record.device.driver != Some(DriverId::RXE)
+                && record.rows(port.number).iter().any(|row| !row.netdev_is_elsewhere)
+            {
                 "use a GID of an interface that is: uverbs choose --explain shows which"
             } else {
                 "use the port where its interface is"
@@ -267,7 +284,17 @@ fn check_gids(served: &Served<'_>, looked: &Looked<'_>, findings: &mut Findings<
         );
         return;
     }
-    let is_link_local = is_roce && check_waiting(served, looked, findings);
+    let is_soft = port.driver == Some(DriverId::RXE);
+    let is_deaf = is_soft && served.has_roce_socket == Some(false);
+    if is_deaf && looked.has_netdev == Some(true) {
+        findings.add(
+            "no-roce-socket",
+            Problem,
+            "soft RoCE has no socket (UDP port 4791) in this network namespace: it takes nothing that arrives",
+            "run where it has one, as in the first network namespace, the host's",
+        );
+    }
+    let is_link_local = is_roce && !is_deaf && check_waiting(served, looked, findings);
     if is_roce {
         // A type that is not known may be it.
         let may_be_v2 =

@@ -558,7 +558,10 @@ fn the_health_check_knows_what_is_unknown() {
 /// That a port has no interface anywhere is said where it was asked, and the port has no MTU and no table.
 #[test]
 fn a_port_of_no_vport_is_down() {
-    let advice = |change: fn(&mut Inventory)| {
+    const NONE: &str = "the port has no interface, as one that represents no vport";
+    const PERHAPS: &str = "if it represents no vport, use another port";
+    const USUAL: &str = "no link: is the interface up";
+    let is_said = |wanted: &str, change: fn(&mut Inventory)| {
         let mut own = good();
         own.first().ports[0].netdev = Ok(None);
         *own.attributes() = PortAttributes {
@@ -571,14 +574,17 @@ fn a_port_of_no_vport_is_down() {
         own.rows().clear();
         change(&mut own);
         let found = check(&own, Expected::default());
-        let own = found.iter().find(|own| own.name == "port-down").expect("it is down");
-        own.advice.contains("the port has no interface")
+        let down = found.iter().find(|own| own.name == "port-down").expect("it is down");
+        assert!(down.advice.starts_with(wanted), "{down:?}");
+        // Nor is there a GID to be used.
+        let elsewhere = found.iter().find(|own| own.name == "netdev-elsewhere");
+        assert!(elsewhere.is_none_or(|own| own.advice == "use the port where its interface is"));
     };
-    assert!(advice(|_| {}));
+    is_said(NONE, |_| {});
     // By sysfs no MTU is known.
-    assert!(!advice(|it| it.attributes().active_mtu = None));
-    assert!(!advice(|it| it.attributes().active_mtu = Some(Mtu(3))));
-    assert!(!advice(|it| it.attributes().gid_tbl_len = 8));
-    assert!(!advice(|it| it.has_netlink = false));
-    assert!(!advice(|it| it.first().ports[0].netdev = Err(problem("no", 5))));
+    is_said(PERHAPS, |it| it.attributes().active_mtu = None);
+    is_said(USUAL, |it| it.attributes().active_mtu = Some(Mtu(3)));
+    is_said(USUAL, |it| it.attributes().gid_tbl_len = 8);
+    is_said(USUAL, |it| it.has_netlink = false);
+    is_said(USUAL, |it| it.first().ports[0].netdev = Err(problem("no", 5)));
 }

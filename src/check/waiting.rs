@@ -17,12 +17,16 @@ pub(super) struct Served<'i> {
     is_part: bool,
     /// Whether it is not known of a GID that programs can use it, so that there may be others.
     has_unproven: bool,
+    /// Whether soft RoCE has a socket here, if that is known.
+    pub(super) has_roce_socket: Option<bool>,
 }
 
 impl<'i> Served<'i> {
     pub(super) fn of(inventory: &'i Inventory, here: &Surroundings<'i>) -> Self {
         let is_part = inventory.is_partial() || !inventory.unread().is_empty();
-        let mut served = Self { names: BTreeSet::new(), is_part, has_unproven: false };
+        let has_roce_socket = inventory.has_roce_socket;
+        let names = BTreeSet::new();
+        let mut served = Self { names, is_part, has_unproven: false, has_roce_socket };
         for record in &inventory.devices {
             for own in &record.ports {
                 match choose::port(here, record, own) {
@@ -164,9 +168,6 @@ pub(super) fn check_waiting(
             Severity::Problem,
             format!("{all} are link-local"),
             match (unheard, upper) {
-                _ if has(Unfit::NoSocket) => {
-                    "use a device of the first network namespace: soft RoCE has no socket (UDP port 4791) in this one".into()
-                }
                 _ if is_soft && *has_netdev == Some(false) => {
                     "use the port where its interface is".into()
                 }

@@ -386,7 +386,7 @@ impl fmt::Display for Caveat {
             Self::Unproven => "its interface is not proven to be in this network namespace",
             Self::Unknown => "it is not known whether its interface is in this network namespace",
             Self::MayBeUnheard => {
-                "soft RoCE takes only what arrives at its port's own interface, or at VLANs on that, and it is not known whether it does here"
+                "soft RoCE takes only what arrives at its port's own interface, or at VLANs on that, where it has a socket, and it is not known whether it does here"
             }
             Self::Down => "its interface is down, or has no carrier",
             Self::AddressGone => "its address is no longer on the interface",

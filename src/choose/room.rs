@@ -257,16 +257,18 @@ impl Model {
         }
     }
 
-    /// Whether each release of NCCL that this is has room for the ports that it takes, and may take.
-    fn has_room(&self, inventory: &Inventory, ports: &[&Port<'_>]) -> bool {
+    /// Whether each release of NCCL that this is has room for the ports that it takes, and may take: of devices that are
+    /// found, or of all.
+    fn has_room(&self, inventory: &Inventory, ports: &[&Port<'_>], is_of_all: bool) -> bool {
         match self {
             Self::Nccl(own) if own.implementation() == Implementation::Nccl(Release::V2_20) => {
                 let all = ports.iter().zip(self.choose_all(ports));
-                let taken =
-                    all.filter(|(port, own)| port.is_found && is_used(&own.outcome)).count();
+                let taken = all
+                    .filter(|(port, own)| (is_of_all || port.is_found) && is_used(&own.outcome))
+                    .count();
                 let unread = unread(inventory, |_, _| true);
-                taken.saturating_add(unread).saturating_add(others(inventory, is_asked))
-                    <= ROOM_BEFORE
+                let others = others(inventory, is_asked);
+                taken.saturating_add(unread).saturating_add(others) <= ROOM_BEFORE
             }
             _ => true,
         }
@@ -295,7 +297,7 @@ impl Model {
             && !(inventory.home_is_assumed && self.reads_home_of_password_entry());
         let is_room_known = match self {
             Self::Nccl(_) if is_nccl => {
-                doubt(inventory).is_none() && self.has_room(inventory, ports)
+                doubt(inventory).is_none() && self.has_room(inventory, ports, false)
             }
             Self::Nccl(_) => !is_crowded(inventory),
             Self::Ucx(own) => {
@@ -306,7 +308,8 @@ impl Model {
         let unopened = unopened(inventory).into_iter().map(|own| own.device.name.as_str());
         let unopened: BTreeSet<&str> = unopened.collect();
         // With more devices than it finds there may be too many.
-        let is_room_for_all = !is_nccl || !might_fill(inventory);
+        let is_room_for_all =
+            !is_nccl || !might_fill(inventory) && self.has_room(inventory, ports, true);
         let all = ports.iter().zip(self.choose_all(ports));
         let all = all.map(|(port, own)| {
             let is_room_known = is_room_known && (port.is_found || is_room_for_all);

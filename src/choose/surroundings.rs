@@ -187,7 +187,7 @@ impl<'i> Surroundings<'i> {
     }
 
     /// Why a GID's address cannot be used on an interface that has it.
-    fn unfit(&self, interface: &Interface, gid: Gid) -> Option<Unfit> {
+    pub(crate) fn unfit(&self, interface: &Interface, gid: Gid) -> Option<Unfit> {
         self.unfit.get(&(interface.index.get(), address_of(gid))).copied()
     }
 

@@ -247,8 +247,8 @@ Examples:
     /// The status is 1 if a port that was named has no usable GID, no port of a device that was
     /// named, or, where none was named, no port of a host that has ports; and if of a port none is
     /// recommended, as it is not known which is right. It is 0 if one is right as far as is known; stderr
-    /// says what is not proven. It is 3 if something could not be read. Rows whose type sysfs keeps back
-    /// (EINVAL) come after all others.
+    /// says what is not proven. With --like it is about what the program takes. It is 3 if something could not
+    /// be read. Rows whose type sysfs keeps back (EINVAL) come after all others.
     #[command(
         verbatim_doc_comment,
         after_help = "\

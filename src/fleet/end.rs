@@ -459,7 +459,7 @@ fn used(place: Place<'_, '_>, seen: &Port<'_>, row: &Row<'_>, record: &GidRow) -
         gid_type: (!row.is_type_unread()).then_some(row.gid_type),
         family: row.family(),
         site: Site::of(row.gid, bits),
-        upper: upper(place, interface),
+        upper: upper(place, interface, row.gid),
         is_proven: matches!(row.home, Home::Ours { .. }),
         fault,
         reach: Reach::Routed,
@@ -476,7 +476,7 @@ fn is_doubt(why: Unfit) -> bool {
     matches!(why, NoLinkLocal | NoNeighbours | Bypassed | Unheard | NoSocket)
 }
 
-fn upper(place: Place<'_, '_>, interface: Option<&Interface>) -> Option<Upper> {
+fn upper(place: Place<'_, '_>, interface: Option<&Interface>, gid: Gid) -> Option<Upper> {
     // Only RDMA netlink says which is the port's own.
     let netdev = place.port.netdev.as_ref().ok().filter(|_| place.here.inventory.has_netlink);
     let Some((interface, netdev)) = interface.zip(netdev) else { return Some(Upper::Unread) };
@@ -484,5 +484,9 @@ fn upper(place: Place<'_, '_>, interface: Option<&Interface>) -> Option<Upper> {
         return None;
     }
     let name = || Upper::Named(interface.name.clone());
+    // It adds more than its tag, by which it would be known.
+    if place.here.unfit(interface, gid) == Some(Unfit::Bypassed) {
+        return Some(Upper::Unread);
+    }
     Some(interface.vlan.map_or_else(name, Upper::Vlan))
 }

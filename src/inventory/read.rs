@@ -79,10 +79,7 @@ impl Host {
                 let change = changed(name, sought, &dump.links);
                 inventory.problems.extend(change.map(Problem::from));
             }
-            let is_soft = |own: &DeviceRecord| own.device.driver == Some(DriverId::RXE);
-            if self.is_here() && inventory.devices.iter().any(is_soft) {
-                inventory.has_roce_socket = socket::has_roce_socket();
-            }
+            self.look_for_roce_socket(&mut inventory);
         }
         let mut netdevs = PortNetdevs::new();
         if parts.port_netdevs {
@@ -110,6 +107,13 @@ impl Host {
             inventory.unread_settings = problems;
         }
         inventory
+    }
+
+    /// Finds out whether soft RoCE has a socket, if one of the devices is one of soft RoCE.
+    pub(crate) fn look_for_roce_socket(&self, inventory: &mut Inventory) {
+        let is_soft = |own: &DeviceRecord| own.device.driver == Some(DriverId::RXE);
+        let is_asked = self.is_here() && inventory.devices.iter().any(is_soft);
+        inventory.has_roce_socket = if is_asked { socket::has_roce_socket() } else { None };
     }
 
     /// Why devices may be missing beside those that are listed.

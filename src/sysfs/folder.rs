@@ -95,6 +95,12 @@ impl Folder {
         Self { path: self.path.join(name), base: self.base.clone() }
     }
 
+    /// The device's folder, if this is that of a port.
+    pub(super) fn device_of_port(&self) -> Self {
+        let path = self.path.ancestors().nth(2).unwrap_or(&self.path).to_owned();
+        Self { path, base: self.base.clone() }
+    }
+
     /// The same folder, kept open: what is read from it and from below is its own as long as it is there.
     pub(crate) fn held(&self) -> Result<Self, Errno> {
         // Miri has no `openat`.

@@ -211,7 +211,7 @@ fn read_gid_type(port_folder: &Folder, name: &str) -> Result<Option<GidType>, Un
 
 /// Whether the port is one of RoCE.
 fn is_roce(port_folder: &Folder) -> Result<bool, Unread> {
-    let device = port_folder.join("../..");
+    let device = port_folder.device_of_port();
     let link_layer = LinkLayer::of_sysfs(port_folder).map_err(port_folder.unread("link_layer"))?;
     Ok(link_layer == LinkLayer::ETHERNET
         && NodeType::of_sysfs(&device).map_err(device.unread("node_type"))? == NodeType::CA)

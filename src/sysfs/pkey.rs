@@ -75,7 +75,7 @@ fn read_pkeys(port: &Folder) -> Result<Vec<(u32, PKey)>, Unread> {
 
 /// Whether a port may have no P_Keys: those of iWARP and usNIC.
 pub(super) fn may_have_none(port: &Folder) -> Result<bool, Unread> {
-    let device = port.join("../..");
+    let device = port.device_of_port();
     let node_type = NodeType::of_sysfs(&device).map_err(device.unread("node_type"))?;
     Ok([NodeType::RNIC, NodeType::USNIC, NodeType::USNIC_UDP].contains(&node_type))
 }

@@ -45,11 +45,18 @@ pub(super) const NO_SLOTS: &str = "a table without slots";
 pub(crate) fn read_rate(folder: &Folder) -> Result<String, Cause> {
     match folder.read("rate") {
         Err(Cause::Os(libc::EINVAL | libc::ENOENT)) => Ok(String::new()),
-        Ok(text) if !text.is_empty() && !text.contains(" Gb/sec (") => {
+        Ok(text) if !text.is_empty() && !is_rate(&text) => {
             Err(folder.malformed("rate", "a port's rate"))
         }
         read => read,
     }
+}
+
+/// Whether a text is as the kernel writes a rate: `2.5 Gb/sec (1X SDR)`.
+fn is_rate(text: &str) -> bool {
+    let Some((number, rest)) = text.split_once(" Gb/sec (") else { return false };
+    let (whole, tenth) = number.split_once('.').unwrap_or((number, "0"));
+    whole.parse::<u16>().is_ok() && tenth.parse::<u8>().is_ok() && rest.ends_with(')')
 }
 
 fn read_port(folder: &Folder) -> Result<PortAttributes, Unread> {

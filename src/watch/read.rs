@@ -162,7 +162,7 @@ impl Watch {
         if !is_whole(&read) {
             return None;
         }
-        let Self { options, followed, inventory, .. } = self;
+        let Self { host, options, followed, inventory, .. } = self;
         // Those that were read, and those that were only listed.
         let listed = read.devices.iter().map(|own| &own.device).chain(&read.others);
         let mut count = 0;
@@ -182,6 +182,10 @@ impl Watch {
             }
         }
         read.others.clear();
+        // It was asked for if one of those that were read is of soft RoCE.
+        if options.parts.interfaces {
+            host.look_for_roce_socket(&mut read);
+        }
         Some(read)
     }
 }

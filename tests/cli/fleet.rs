@@ -157,6 +157,34 @@ fn what_ucx_is_set_to_reach() {
     assert!(!run.stderr.contains(said) && run.stderr.contains("n1"), "{run:?}");
 }
 
+/// Soft RoCE sends by a VLAN on a VLAN, of which only the inner id is known: the outer ones may differ.
+#[test]
+fn two_vlans_of_soft_roce_may_not_meet() {
+    let with_vlans = |are_two: bool| {
+        let mut all = [node(1), node(2)];
+        for own in &mut all {
+            own["has_roce_socket"] = true.into();
+            for rail in 0..2 {
+                let device = &mut own["devices"][rail];
+                device["driver"] = 14.into();
+                device["fw_version"] = Value::Null;
+                device["ports"][0]["netdev"] = json!({ "index": 9, "name": "eth9" });
+                let vlan = &mut own["interfaces"][rail];
+                (vlan["vlan"], vlan["vlan_on"]) = (7.into(), 9.into());
+                let bypassed = |own: &Value| json!([own[0], "bypassed"]);
+                let addresses = vlan["addresses"].as_array().unwrap();
+                let unfit: Vec<Value> = addresses.iter().map(bypassed).collect();
+                vlan["unfit"] = if are_two { json!(unfit) } else { json!([]) };
+            }
+        }
+        uverbs(&all, &["--hosts", "n[1-2]"])
+    };
+    let one = with_vlans(false);
+    assert!(one.status == 0 && !one.stdout.contains("not-known"), "{one:?}");
+    let two = with_vlans(true);
+    assert!(two.status == 1 && two.stdout.contains("not-known"), "{two:?}");
+}
+
 /// Without a link-local address or ARP it is not known whether two ends meet: the kernel may know the neighbour. So it is with
 /// what RDMA sends past: it may be `MACsec`.
 #[test]

@@ -73,6 +73,8 @@ pub unsafe extern "C" fn ibv_read_sysfs_file(
     let dir = unsafe { CStr::from_ptr(dir) };
     // SAFETY: the same.
     let file = unsafe { CStr::from_ptr(file) };
+    // There is no more of anything.
+    let size = size.min(isize::MAX.unsigned_abs());
     // SAFETY: not NULL, so by the contract `size` bytes of the caller's; whether they hold
     // something does not matter to `MaybeUninit`.
     let buf = unsafe { slice::from_raw_parts_mut(buf.cast::<MaybeUninit<u8>>(), size) };

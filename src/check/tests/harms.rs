@@ -220,6 +220,15 @@ pub(super) const HARMS: &[Harm] = &[
         it.rows().clear();
     }),
     (&["only-link-local", "takes-other-gid"], |it| it.rows().truncate(2)),
+    // Whatever else there is to be said of its addresses.
+    (&["no-roce-socket"], |it| {
+        (it.first().device.driver, it.has_roce_socket) = (Some(DriverId::RXE), Some(false));
+    }),
+    (&["no-roce-socket"], |it| {
+        (it.first().device.driver, it.has_roce_socket) = (Some(DriverId::RXE), Some(false));
+        it.interfaces.as_mut().unwrap()[0].mac = Some([0x02, 0x11, 0x22, 0x33, 0x44, 0x55]);
+        *it.rows() = vec![row(0, "fe80::11:22ff:fe33:4455", GidType::ROCE_V2, Some(netdev()))];
+    }),
     // The kernel makes it of the MAC address, which is no address of the interface.
     (&["only-link-local"], |it| {
         it.interfaces.as_mut().unwrap()[0].mac = Some([0x02, 0x11, 0x22, 0x33, 0x44, 0x55]);

@@ -58,7 +58,7 @@ pub(super) fn hearing(
     let own = port.netdev.as_ref().ok()?.as_ref().map(|own| own.index);
     let is_own = own == Some(interface.index);
     if is_own || interface.vlan_on.is_some() && interface.vlan_on == own {
-        return Some(Ok(()));
+        return here.inventory.has_roce_socket.map(|_| Ok(()));
     }
     // What a VLAN is on may be in another namespace, as the port's own interface may be.
     let is_unknown = interface.vlan.is_some() && interface.vlan_on.is_none();

@@ -130,8 +130,11 @@ fn codes_without_a_name() {
     assert_eq!(survey(&hosts).groups().partly, [1]);
     // Soft RoCE has no firmware.
     let mut hosts = fleet(3);
-    for own in hosts.iter_mut().flat_map(|own| &mut own.devices) {
-        (own.device.driver, own.device.fw_version) = (Some(DriverId::RXE), None);
+    for host in &mut hosts {
+        host.has_roce_socket = Some(true);
+        for own in &mut host.devices {
+            (own.device.driver, own.device.fw_version) = (Some(DriverId::RXE), None);
+        }
     }
     assert_eq!(survey(&hosts).groups().partly, [0; 0]);
     // A port without an interface has an MTU of no value.

@@ -394,7 +394,7 @@ fn a_text_of_another_program_is_an_error() {
     assert!(port(&tree.sysfs(), "a", 1).is_ok());
     for (file, texts) in [
         ("gids/0", &["fe80::1", "::", "::ffff:1.2.3.4", "x"][..]),
-        ("rate", &["garbage", "100"]),
+        ("rate", &["garbage", "100", "junk Gb/sec (4X FDR)", "56 Gb/sec (4X FDR", " Gb/sec ()"]),
         ("lid", &["x", "-1"]),
     ] {
         let path = format!("a/ports/1/{file}");

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::*;
-use crate::inventory::Problem;
+use crate::driver::DriverId;
+use crate::inventory::{Parts, Problem};
 use crate::port::PortState;
 use crate::watch::difference::Difference;
 use crate::watch::{Options, PortValue, Unheard, Watch};
@@ -235,4 +236,43 @@ fn what_failed_for_a_moment_is_tried_again() {
     }
     watch.lose(Origin::Route);
     assert_eq!(watch.gone, None);
+}
+
+/// The answers of a host with rxe0 to four readings.
+fn with_soft_roce() -> crate::netlink::Socket {
+    use crate::netlink::{Datagram, Message, Socket};
+    use uverbs_uapi::netlink::attribute;
+    let device = Message::new(0, &[])
+        .number(attribute::DEV_INDEX, 0)
+        .text(attribute::DEV_NAME, "rxe0")
+        .number(attribute::PORT_INDEX, 1)
+        .attribute(attribute::DEV_NODE_TYPE, &[1])
+        .finish_for_test();
+    let node = Message::new(0, &[])
+        .text(attribute::CHARDEV_NAME, "uverbs0")
+        .attribute(attribute::CHARDEV, &0xe7c0_u64.to_ne_bytes())
+        .number(attribute::UVERBS_DRIVER_ID, DriverId::RXE.0)
+        .finish_for_test();
+    // The list, the node, and the list again.
+    let reading = |at: u32| {
+        let list = |at| vec![Datagram::reply(&device, at), Datagram::end(at)];
+        [list(at), vec![Datagram::reply(&node, at + 1)], list(at + 2)]
+    };
+    Socket::given((0..4).flat_map(|number| reading(1 + 3 * number)).collect())
+}
+
+/// What is known of the host is the same, whichever devices are read with it.
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no netlink")]
+fn a_reading_of_some_devices_says_the_same_of_the_host() {
+    let tree = tree();
+    let mut watch = watched(tree.path(), None);
+    watch.options.parts = Parts { interfaces: true, ..Parts::LISTED };
+    watch.host = Host::opening(tree.path(), || Ok(with_soft_roce()));
+    watch.inventory = watch.read_all();
+    assert_eq!(watch.inventory.devices[0].device.driver, Some(DriverId::RXE));
+    assert!(watch.inventory.has_roce_socket.is_some());
+    for wanted in [&[][..], &["rxe0".to_owned()]] {
+        assert_eq!(watch.read_some(wanted), Some(watch.inventory.clone()), "{wanted:?}");
+    }
 }

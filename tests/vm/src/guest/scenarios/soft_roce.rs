@@ -53,6 +53,8 @@ pub(crate) fn listens_where_it_has_a_socket() -> Result<()> {
         Place { at: Some(&a), device: "rxe9", address: "10.7.0.2", from: (&first, "10.7.0.1") };
     let said = if has_namespaces { Said::Heard } else { Said::Unheard("soft RoCE has no socket") };
     agrees(&of_pod, &said)?;
+    let checked = String::from_utf8(a.output(&["uverbs", "check"])?.stdout)?;
+    ensure!(checked.contains("no-roce-socket") != has_namespaces, "{checked}");
     // A device there makes a socket there, for all. It is not known what the VLAN is on.
     c.run(&["ip", "link", "add", "d7", "type", "dummy"])?;
     c.run(&["rdma", "link", "add", "rxe7", "type", "rxe", "netdev", "d7"])?;
