@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
+use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::lab::{self, Namespace, Netdev, SoftRoce, roce, run};
 
@@ -55,6 +56,9 @@ pub(crate) fn listens_where_it_has_a_socket() -> Result<()> {
     agrees(&of_pod, &said)?;
     let checked = String::from_utf8(a.output(&["uverbs", "check"])?.stdout)?;
     ensure!(checked.contains("no-roce-socket") != has_namespaces, "{checked}");
+    if !has_namespaces {
+        nothing_else_ends_a_wait(&a)?;
+    }
     // A device there makes a socket there, for all. It is not known what the VLAN is on.
     c.run(&["ip", "link", "add", "d7", "type", "dummy"])?;
     c.run(&["rdma", "link", "add", "rxe7", "type", "rxe", "netdev", "d7"])?;
@@ -62,6 +66,26 @@ pub(crate) fn listens_where_it_has_a_socket() -> Result<()> {
     for (pod, name) in [(&c, "rxe7"), (&a, "rxe9")] {
         pod.run(&["rdma", "link", "delete", name])?;
     }
+    Ok(())
+}
+
+/// Interfaces come and go, which have nothing to do with what is waited for: a socket.
+fn nothing_else_ends_a_wait(pod: &Namespace) -> Result<()> {
+    let wait = ["uverbs", "wait", "rxe9", "--timeout", "4"];
+    let words = [&pod.exec()[..], &wait].concat();
+    let (program, arguments) = words.split_first().context("no words")?;
+    let mut waiting = Command::new(program).args(arguments).spawn()?;
+    let mut count = 0;
+    let status = loop {
+        if let Some(status) = waiting.try_wait()? {
+            break status;
+        }
+        pod.run(&["ip", "link", "add", "x0", "type", "dummy"])?;
+        pod.run(&["ip", "link", "delete", "x0"])?;
+        count += 1;
+    };
+    println!("{count} interfaces came and went: {status}");
+    ensure!(count > 0 && status.code() == Some(1), "{status} after {count}");
     Ok(())
 }
 
