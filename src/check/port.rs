@@ -115,10 +115,11 @@ pub(super) fn check_port(
         let advice = "the kernel's log may say more";
         findings.add("port-rate-unreadable", Warning, &problem.text, advice);
     }
+    let seen = choose::port(here, record, port);
     if is_ethernet {
-        check_netdev(inventory, (record, port), attributes, findings);
+        check_netdev(inventory, (record, port), attributes, seen.as_ref(), findings);
     }
-    if let Some(seen) = choose::port(here, record, port) {
+    if let Some(seen) = seen {
         let netdev = port.netdev.as_ref().ok().filter(|_| inventory.has_netlink);
         let looked = Looked { port: seen, has_netdev: netdev.map(Option::is_some) };
         check_gids(served, &looked, findings);
@@ -128,18 +129,20 @@ pub(super) fn check_port(
 }
 
 /// Whether a port has no interface in any namespace, nor an MTU or a GID table: mlx5 in switchdev mode has a port for each
-/// possible vport. `None` if it may be so, as by sysfs no port has an MTU.
+/// possible vport. `None` if it may be so: by sysfs no port has an MTU, and only netlink knows interfaces.
 fn is_of_no_vport(
     inventory: &Inventory,
     port: &PortRecord,
     attributes: &PortAttributes,
 ) -> Option<bool> {
     let is_ethernet = attributes.link_layer == LinkLayer::ETHERNET;
-    let may_be = is_ethernet && attributes.gid_tbl_len == 0 && port.netdev == Ok(None);
-    if !may_be || !inventory.has_netlink {
-        return Some(false);
+    let may_be = is_ethernet && attributes.gid_tbl_len == 0 && !matches!(port.netdev, Ok(Some(_)));
+    match attributes.active_mtu {
+        _ if !may_be => Some(false),
+        Some(Mtu(0)) => (inventory.has_netlink && port.netdev == Ok(None)).then_some(true),
+        Some(_) => Some(false),
+        None => None,
     }
-    attributes.active_mtu.map(|mtu| mtu == Mtu(0))
 }
 
 /// Why a port is not active, and what to do.
@@ -174,6 +177,7 @@ fn check_netdev(
     inventory: &Inventory,
     (record, port): (&DeviceRecord, &PortRecord),
     attributes: &PortAttributes,
+    seen: Option<&Port<'_>>,
     findings: &mut Findings<'_>,
 ) {
     use Severity::{Note, Problem, Warning};
@@ -182,9 +186,12 @@ fn check_netdev(
     }
     let Ok(netdev) = &port.netdev else { return };
     let is_roce = choose::is_roce(attributes.link_layer, record.device.node_type);
+    let is_usable =
+        |own: &Port<'_>| own.rows.iter().any(|row| choose::is_usable(own, row) != Some(false));
     let Some(netdev) = netdev else {
+        let is_none = is_of_no_vport(inventory, port, attributes);
         // check_gids reports it.
-        if is_of_no_vport(inventory, port, attributes) == Some(true) {
+        if is_none == Some(true) {
             return;
         }
         findings.add(
@@ -192,11 +199,10 @@ fn check_netdev(
             Note,
             "the port has no network interface in this network namespace",
             // Interfaces on the port's own may be of use in another namespace.
-            if is_roce
-                && record.device.driver != Some(DriverId::RXE)
-                && record.rows(port.number).iter().any(|row| !row.netdev_is_elsewhere)
-            {
+            if is_roce && seen.is_some_and(is_usable) {
                 "use a GID of an interface that is: uverbs choose --explain shows which"
+            } else if is_none.is_none() {
+                "if it has one, use the port where that is"
             } else {
                 "use the port where its interface is"
             },
@@ -291,7 +297,7 @@ fn check_gids(served: &Served<'_>, looked: &Looked<'_>, findings: &mut Findings<
             "no-roce-socket",
             Problem,
             "soft RoCE has no socket (UDP port 4791) in this network namespace: it takes nothing that arrives",
-            "run where it has one, as in the first network namespace, the host's",
+            "use a device whose interface is where soft RoCE has a socket, as in the first network namespace, the host's",
         );
     }
     let is_link_local = is_roce && !is_deaf && check_waiting(served, looked, findings);

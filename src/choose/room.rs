@@ -60,6 +60,13 @@ fn may_be_active(port: &PortRecord) -> bool {
 /// How many ports that NCCL may take of those that its settings leave were not read, of devices that were: without those of
 /// which it is known that they are down, or of another kind.
 pub(crate) fn unread(inventory: &Inventory, is_listed: impl Fn(&str, u32) -> bool) -> usize {
+    unread_of(of_programs(inventory), is_listed)
+}
+
+fn unread_of<'i>(
+    devices: impl Iterator<Item = &'i DeviceRecord>,
+    is_listed: impl Fn(&str, u32) -> bool,
+) -> usize {
     let is_unread = |(device, port): &(&DeviceRecord, &PortRecord)| {
         let is_read = device.gids.as_ref().is_some_and(Result::is_ok);
         let is_known = |own: &PortAttributes| {
@@ -69,10 +76,7 @@ pub(crate) fn unread(inventory: &Inventory, is_listed: impl Fn(&str, u32) -> boo
             && !port.known().is_some_and(is_known)
             && is_listed(&device.device.name, port.number)
     };
-    of_programs(inventory)
-        .flat_map(|own| own.ports.iter().map(move |port| (own, port)))
-        .filter(is_unread)
-        .count()
+    devices.flat_map(|own| own.ports.iter().map(move |port| (own, port))).filter(is_unread).count()
 }
 
 /// The same of all devices that NCCL finds, with those that were not read.
@@ -266,7 +270,11 @@ impl Model {
                 let taken = all
                     .filter(|(port, own)| (is_of_all || port.is_found) && is_used(&own.outcome))
                     .count();
-                let unread = unread(inventory, |_, _| true);
+                let unread = if is_of_all {
+                    unread_of(inventory.devices.iter(), |_, _| true)
+                } else {
+                    unread(inventory, |_, _| true)
+                };
                 let others = others(inventory, is_asked);
                 taken.saturating_add(unread).saturating_add(others) <= ROOM_BEFORE
             }

@@ -228,6 +228,8 @@ pub enum Upper {
     Vlan(u16),
     /// A bond, a bridge, or what a container has, by its name; also a VLAN whose id is not known.
     Named(String),
+    /// A VLAN on another one, or on what adds more to packets: not all that it adds is known.
+    Stacked,
     /// It is not known which one, or whether it is the port's own.
     Unread,
 }
@@ -237,6 +239,7 @@ impl core::fmt::Display for Upper {
         match self {
             Self::Vlan(id) => write!(f, "VLAN {id}"),
             Self::Named(name) => f.write_str(name),
+            Self::Stacked => f.write_str("VLAN on a VLAN"),
             Self::Unread => f.write_str("?"),
         }
     }
@@ -348,6 +351,7 @@ impl End {
                     Some(Upper::Vlan(id)) => (1, *id, ""),
                     Some(Upper::Named(name)) => (2, 0, name.as_str()),
                     Some(Upper::Unread) => (3, 0, ""),
+                    Some(Upper::Stacked) => (4, 0, ""),
                 };
                 let fault = fault.map_or(0, |own| 1 + own as u8);
                 key.push(4);
@@ -484,9 +488,8 @@ fn upper(place: Place<'_, '_>, interface: Option<&Interface>, gid: Gid) -> Optio
         return None;
     }
     let name = || Upper::Named(interface.name.clone());
-    // It adds more than its tag, by which it would be known.
     if place.here.unfit(interface, gid) == Some(Unfit::Bypassed) {
-        return Some(Upper::Unread);
+        return Some(Upper::Stacked);
     }
     Some(interface.vlan.map_or_else(name, Upper::Vlan))
 }

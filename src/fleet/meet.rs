@@ -248,7 +248,7 @@ impl Meeting {
         }
         if [one, other].iter().any(|own| own.upper == Some(Upper::Unread)) {
             self.doubts.extend(are_proven.then_some(Doubt::InterfaceUnread));
-        } else if one.upper != other.upper {
+        } else if one.upper != other.upper || one.upper == Some(Upper::Stacked) {
             self.doubts.push(Doubt::Interface);
         }
         // Only these are sent by routers.

@@ -28,12 +28,15 @@ pub(crate) fn home<'i>(
     row: &'i GidRow,
 ) -> Home<'i> {
     let unheard = hearing(here, (kind, port), row).and_then(Result::err);
+    // Soft RoCE sends by its interface, with all that this adds.
+    let sends_by_it = |why: &Unfit| kind == Kind::SoftRoce && *why == Unfit::Bypassed;
+    let reason = |unfit: Option<Unfit>| unfit.filter(|why| !sends_by_it(why)).or(unheard);
     match anywhere(here, (kind, port), row) {
-        Home::Ours { name, is_up, has_address, unfit: None, is_port_s } => {
-            Home::Ours { name, is_up, has_address, unfit: unheard, is_port_s }
+        Home::Ours { name, is_up, has_address, unfit, is_port_s } => {
+            Home::Ours { name, is_up, has_address, unfit: reason(unfit), is_port_s }
         }
-        Home::Unproven { name, is_named, is_up, unfit: None } => {
-            Home::Unproven { name, is_named, is_up, unfit: unheard }
+        Home::Unproven { name, is_named, is_up, unfit } => {
+            Home::Unproven { name, is_named, is_up, unfit: reason(unfit) }
         }
         found => found,
     }
@@ -97,7 +100,7 @@ fn anywhere<'i>(
             return Home::Unknown { name: Some(&netdev.name) };
         };
         let gid = record.entry.gid();
-        let unfit = here.unfit_of(interface, (kind, port), &record.entry);
+        let unfit = here.unfit_of(interface, port, &record.entry);
         return Home::Ours {
             name: &netdev.name,
             is_up: is_up(interface),
@@ -125,7 +128,7 @@ fn anywhere<'i>(
             name: Some(&own.name),
             is_named: true,
             is_up: is_up(own),
-            unfit: here.unfit_of(own, (kind, port), &record.entry),
+            unfit: here.unfit_of(own, port, &record.entry),
         };
     }
     // Without an index there is only a name, which another interface may have by now.
@@ -159,20 +162,18 @@ impl<'i> Surroundings<'i> {
     fn unfit_of(
         &self,
         interface: &Interface,
-        (kind, port): (Kind, &PortRecord),
+        port: &PortRecord,
         entry: &GidEntry,
     ) -> Option<Unfit> {
         let own = port.netdev.as_ref().ok().and_then(Option::as_ref);
-        let is_port_s = |index| own.is_some_and(|own| own.index == index);
-        // A device on a tunnel is of software, and sends by it. Soft RoCE also sends by VLANs on its own interface.
-        let is_on_port_s = kind == Kind::SoftRoce && interface.vlan_on.is_some_and(is_port_s);
-        let sends_by_it = is_port_s(interface.index) || is_on_port_s;
+        let is_port_s = own.is_some_and(|own| own.index == interface.index);
 
         let is_made = self.has_address(interface, entry.gid());
         let is_unassigned = is_made && self.prefix(interface, entry.gid()).is_none();
         let is_unassigned = is_unassigned && is_resolved(entry);
         let why = self.unfit(interface, entry.gid()).filter(|why| counts(*why, entry));
-        let why = why.filter(|why| *why != Unfit::Bypassed || !sends_by_it);
+        // A device on a tunnel is of software, and sends by it.
+        let why = why.filter(|why| *why != Unfit::Bypassed || !is_port_s);
         why.or(is_unassigned.then_some(Unfit::Unassigned))
             .or_else(|| has_other_mac(interface, entry))
     }

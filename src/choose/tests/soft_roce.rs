@@ -128,8 +128,10 @@ fn it_sends_by_a_vlan_on_a_vlan() {
     let bypassed = |world: World| said(&World { unfit: Some(Unfit::Bypassed), ..world });
     assert_eq!(bypassed(good()), Ok(true));
     assert_eq!(bypassed(vlan()), Ok(true));
-    assert_eq!(bypassed(above()), Err(Unfit::Bypassed));
-    assert_eq!(bypassed(World { vlan_on: Some(4), ..vlan() }), Err(Unfit::Bypassed));
+    assert_eq!(bypassed(above()), Err(Unfit::Unheard));
+    assert_eq!(bypassed(World { vlan_on: Some(4), ..vlan() }), Err(Unfit::Unheard));
+    assert_eq!(bypassed(World { vlan_on: None, ..vlan() }), Ok(false));
+    assert_eq!(bypassed(World { socket: Some(false), ..vlan() }), Err(Unfit::NoSocket));
     assert_eq!(bypassed(World { driver: DriverId::MLX5, ..vlan() }), Err(Unfit::Bypassed));
 }
 
