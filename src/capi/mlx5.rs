@@ -186,6 +186,8 @@ fn send(opened: &Opened, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
 #[expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 #[expect(unsafe_code, reason = "the functions of C are called as C calls them")]
 mod tests {
+    use std::path::PathBuf;
+
     use uverbs_uapi::mlx5_firmware::opcode;
 
     use super::*;
@@ -206,6 +208,11 @@ mod tests {
         }
     }
 
+    fn opened(node: PathBuf) -> Result<*mut abi::Context, Error> {
+        let context = Context::simulated("mlx5_0", 1..=1, DriverId::MLX5, Box::new(Kernel))?;
+        Ok(simulated_at(context, node))
+    }
+
     fn sent(context: *mut abi::Context, opcode: u16) -> c_int {
         let mut input = [0u8; 16];
         input[..2].copy_from_slice(&opcode.to_be_bytes());
@@ -220,10 +227,7 @@ mod tests {
     #[test]
     fn a_command_in_place() {
         let folder = tempfile::tempdir().unwrap();
-        let node = folder.path().join("uverbs0");
-        let context =
-            Context::simulated("mlx5_0", 1..=1, DriverId::MLX5, Box::new(Kernel)).unwrap();
-        let context = simulated_at(context, node);
+        let context = opened(folder.path().join("uverbs0")).unwrap();
         let mut bytes = [0_u8; 16];
         let place = bytes.as_mut_ptr().cast::<c_void>();
         // SAFETY: the context is open, and the lengths are those of the array.
@@ -237,9 +241,7 @@ mod tests {
     fn a_devx_context_that_cannot_be_had_may_be_had_later() {
         let folder = tempfile::tempdir().unwrap();
         let node = folder.path().join("uverbs0");
-        let context =
-            Context::simulated("mlx5_0", 1..=1, DriverId::MLX5, Box::new(Kernel)).unwrap();
-        let context = simulated_at(context, node.clone());
+        let context = opened(node.clone()).unwrap();
         assert!(!context.is_null());
         // The errno is that of opening.
         assert_eq!(sent(context, opcode::NOP), Errno::NOENT.raw_os_error());
