@@ -228,7 +228,7 @@ pub enum Upper {
     Vlan(u16),
     /// A bond, a bridge, or what a container has, by its name; also a VLAN whose id is not known.
     Named(String),
-    /// A VLAN on another one, or on what adds more to packets: not all that it adds is known.
+    /// A VLAN on another one, or on what adds more to packets, or of 802.1ad: not all that it adds is known.
     Stacked,
     /// It is not known which one, or whether it is the port's own.
     Unread,
@@ -239,7 +239,7 @@ impl core::fmt::Display for Upper {
         match self {
             Self::Vlan(id) => write!(f, "VLAN {id}"),
             Self::Named(name) => f.write_str(name),
-            Self::Stacked => f.write_str("VLAN on a VLAN"),
+            Self::Stacked => f.write_str("a stacked or other VLAN"),
             Self::Unread => f.write_str("?"),
         }
     }
@@ -488,7 +488,8 @@ fn upper(place: Place<'_, '_>, interface: Option<&Interface>, gid: Gid) -> Optio
         return None;
     }
     let name = || Upper::Named(interface.name.clone());
-    if place.here.unfit(interface, gid) == Some(Unfit::Bypassed) {
+    let is_vlan = interface.vlan.is_some() || interface.vlan_on.is_some();
+    if is_vlan && place.here.unfit(interface, gid) == Some(Unfit::Bypassed) {
         return Some(Upper::Stacked);
     }
     Some(interface.vlan.map_or_else(name, Upper::Vlan))

@@ -28,9 +28,11 @@ pub(crate) fn home<'i>(
     row: &'i GidRow,
 ) -> Home<'i> {
     let unheard = hearing(here, (kind, port), row).and_then(Result::err);
-    // Soft RoCE sends by its interface, with all that this adds.
-    let sends_by_it = |why: &Unfit| kind == Kind::SoftRoce && *why == Unfit::Bypassed;
-    let reason = |unfit: Option<Unfit>| unfit.filter(|why| !sends_by_it(why)).or(unheard);
+    // Soft RoCE sends by its interface, with all that this adds: where it is known which that is, whether it hears decides.
+    let is_soft = kind == Kind::SoftRoce && here.interface_heard(row).is_some();
+    let reason = |unfit: Option<Unfit>| {
+        unfit.filter(|why| !(is_soft && *why == Unfit::Bypassed)).or(unheard)
+    };
     match anywhere(here, (kind, port), row) {
         Home::Ours { name, is_up, has_address, unfit, is_port_s } => {
             Home::Ours { name, is_up, has_address, unfit: reason(unfit), is_port_s }
@@ -56,8 +58,7 @@ pub(super) fn hearing(
         return Some(Err(Unfit::NoSocket));
     }
     // Without netlink it is judged as if it were hardware.
-    let interface = here.may_be_at(row).filter(|_| here.inventory.has_netlink);
-    let Some(interface) = interface else { return Some(Ok(())) };
+    let Some(interface) = here.interface_heard(row) else { return Some(Ok(())) };
     let own = port.netdev.as_ref().ok()?.as_ref().map(|own| own.index);
     let is_own = own == Some(interface.index);
     if is_own || interface.vlan_on.is_some() && interface.vlan_on == own {
@@ -151,8 +152,11 @@ impl<'i> Surroundings<'i> {
         index.is_some_and(|index| self.inventory.interface(index.get()).is_none())
     }
 
-    /// The interface of a row, or the only one that may be it.
-    fn may_be_at(&self, row: &GidRow) -> Option<&'i Interface> {
+    /// The interface of a row, or the only one that may be it, if netlink says which is the port's own.
+    fn interface_heard(&self, row: &GidRow) -> Option<&'i Interface> {
+        if !self.inventory.has_netlink {
+            return None;
+        }
         let is_bare = row.record.entry.netdev_ifindex().is_none() && !row.netdev_is_elsewhere;
         let only = || self.owners(&row.record.entry).filter(|own| is_bare && own.is_only);
         self.interface_of(row).or_else(|| only().map(|own| own.first))

@@ -133,6 +133,9 @@ fn it_sends_by_a_vlan_on_a_vlan() {
     assert_eq!(bypassed(World { vlan_on: None, ..vlan() }), Ok(false));
     assert_eq!(bypassed(World { socket: Some(false), ..vlan() }), Err(Unfit::NoSocket));
     assert_eq!(bypassed(World { driver: DriverId::MLX5, ..vlan() }), Err(Unfit::Bypassed));
+    // Without netlink it is as hardware.
+    let blind = World { has_netlink: false, is_named: false, ..vlan() };
+    assert_eq!(bypassed(blind), Err(Unfit::Bypassed));
 }
 
 /// A row without an index is of the only interface that has its address.
