@@ -7,7 +7,7 @@ use nix::libc;
 use super::finding::{Findings, Severity};
 use super::waiting::{Looked, Served, check_waiting};
 use crate::choose::{
-    self, Caveat, Home, Outcome, Port, Surroundings, Why, Wish, caveats, recommend,
+    self, Caveat, Home, Outcome, Port, Row, Surroundings, Why, Wish, caveats, recommend,
 };
 use crate::driver::DriverId;
 use crate::gid::GidType;
@@ -173,6 +173,25 @@ pub(super) fn why_down(attributes: &PortAttributes) -> (String, &'static str) {
     (format!("the port is {state}, its link {phys_state}"), advice)
 }
 
+/// Where to use a port of RoCE whose interface is in another network namespace, if it has one. Interfaces on the port's own
+/// may be of use here.
+fn advice_elsewhere(seen: Option<&Port<'_>>, is_none: Option<bool>) -> &'static str {
+    let Some(port) = seen else {
+        return "use the port where its interface is, or here, if a GID is of an interface that is";
+    };
+    let is_usable = |row: &Row<'_>| choose::is_usable(port, row) != Some(false);
+    let is_down = |row: &Row<'_>| matches!(row.home, Home::Ours { is_up: false, unfit: None, .. });
+    if port.rows.iter().any(is_usable) {
+        "use a GID of an interface that is: uverbs choose --explain shows which"
+    } else if port.rows.iter().any(is_down) {
+        "bring up an interface that is and has a GID: uverbs choose --explain shows which"
+    } else if is_none.is_none() {
+        "if it has one, use the port where that is"
+    } else {
+        "use the port where its interface is"
+    }
+}
+
 fn check_netdev(
     inventory: &Inventory,
     (record, port): (&DeviceRecord, &PortRecord),
@@ -186,8 +205,6 @@ fn check_netdev(
     }
     let Ok(netdev) = &port.netdev else { return };
     let is_roce = choose::is_roce(attributes.link_layer, record.device.node_type);
-    let is_usable =
-        |own: &Port<'_>| own.rows.iter().any(|row| choose::is_usable(own, row) != Some(false));
     let Some(netdev) = netdev else {
         let is_none = is_of_no_vport(inventory, port, attributes);
         // check_gids reports it.
@@ -198,13 +215,10 @@ fn check_netdev(
             "netdev-elsewhere",
             Note,
             "the port has no network interface in this network namespace",
-            // Interfaces on the port's own may be of use in another namespace.
-            if is_roce && seen.is_some_and(is_usable) {
-                "use a GID of an interface that is: uverbs choose --explain shows which"
-            } else if is_none.is_none() {
-                "if it has one, use the port where that is"
-            } else {
-                "use the port where its interface is"
+            match is_none {
+                _ if is_roce => advice_elsewhere(seen, is_none),
+                None => "if it has one, use the port where that is",
+                _ => "use the port where its interface is",
             },
         );
         return;
@@ -303,8 +317,7 @@ fn check_gids(served: &Served<'_>, looked: &Looked<'_>, findings: &mut Findings<
     let is_link_local = is_roce && !is_deaf && check_waiting(served, looked, findings);
     if is_roce {
         // A type that is not known may be it.
-        let may_be_v2 =
-            |row: &choose::Row<'_>| !matches!(row.gid_type, GidType::IB | GidType::ROCE_V1);
+        let may_be_v2 = |row: &Row<'_>| !matches!(row.gid_type, GidType::IB | GidType::ROCE_V1);
         if !port.rows.iter().any(may_be_v2) {
             findings.add(
                 "no-roce-v2",
@@ -324,7 +337,7 @@ fn check_gids(served: &Served<'_>, looked: &Looked<'_>, findings: &mut Findings<
             }
         }
         let foreign = port.rows.iter().filter(|row| row.home == Home::Foreign).count();
-        let is_doubtful = |row: &choose::Row<'_>| {
+        let is_doubtful = |row: &Row<'_>| {
             matches!(row.home, Home::Unproven { .. } | Home::WithoutAddress | Home::Unknown { .. })
         };
         let least = if port.rows.iter().any(is_doubtful) { "at least " } else { "" };

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use self::gids::{
-    counts, is_by_mac, is_mapped, is_own_reached, is_resolved, mac_in, mac_with_id, made_of,
+    counts, is_by_mac, is_mapped, is_own_reached, is_resolved, mac_in, mac_with_id, made_of, weaker,
 };
 use self::home::hearing;
 pub(crate) use self::home::{Kind, home};
@@ -88,7 +88,7 @@ impl<'i> Owners<'i> {
             first: self.first,
             is_only: self.is_only && other.is_only && is_same,
             is_up: self.is_up || other.is_up,
-            unfit: self.unfit.and(other.unfit),
+            unfit: self.unfit.zip(other.unfit).map(|(own, other)| weaker(own, other)),
         }
     }
 }

@@ -19,6 +19,16 @@ pub(super) fn is_own_reached(unfit: Option<Unfit>) -> bool {
     unfit.is_none_or(is_reached)
 }
 
+/// Of two reasons, the one that counts for fewer rows.
+pub(super) fn weaker(own: Unfit, other: Unfit) -> Unfit {
+    let rank = |why: &Unfit| match why {
+        Unfit::Bypassed => 0,
+        why if is_of_neighbours(*why) => 1,
+        _ => 2,
+    };
+    core::cmp::min_by_key(own, other, rank)
+}
+
 /// Whether a reason is that the kernel finds no neighbours.
 pub(super) fn is_of_neighbours(why: Unfit) -> bool {
     matches!(why, Unfit::Enslaved | Unfit::NoNeighbours | Unfit::NoLinkLocal)

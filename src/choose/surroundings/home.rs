@@ -28,8 +28,8 @@ pub(crate) fn home<'i>(
     row: &'i GidRow,
 ) -> Home<'i> {
     let unheard = hearing(here, (kind, port), row).and_then(Result::err);
-    // Soft RoCE sends by its interface, with all that this adds: where it is known which that is, whether it hears decides.
-    let is_soft = kind == Kind::SoftRoce && here.interface_heard(row).is_some();
+    // Soft RoCE sends by its interface, with all that this adds: what it hears decides, where that can be known.
+    let is_soft = kind == Kind::SoftRoce && here.inventory.has_netlink;
     let reason = |unfit: Option<Unfit>| {
         unfit.filter(|why| !(is_soft && *why == Unfit::Bypassed)).or(unheard)
     };

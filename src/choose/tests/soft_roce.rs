@@ -153,5 +153,13 @@ fn a_row_without_an_index_is_not_heard_there() {
         (other.index, other.name) = (index(4), "eth2".to_owned());
         inventory.interfaces.as_mut().unwrap().push(other);
         assert_eq!(home_of(&inventory, &row, &world), Ok(false), "{world:?}");
+        // Whatever is known of each, and in any order.
+        for unfit in [[Unfit::Bypassed, Unfit::Enslaved], [Unfit::Enslaved, Unfit::Bypassed]] {
+            let interfaces = inventory.interfaces.as_mut().unwrap();
+            for (own, why) in interfaces.iter_mut().filter(|own| own.index != index(3)).zip(unfit) {
+                own.unfit = vec![(own.addresses[0].0, why)];
+            }
+            assert_eq!(home_of(&inventory, &row, &world), Ok(false), "{world:?} {unfit:?}");
+        }
     }
 }
