@@ -283,6 +283,28 @@ fn a_file_that_is_wrong() {
     assert!(run.stderr.contains("none.toml: No such file") && run.status == 3, "{run:?}");
 }
 
+/// What check --expect would not read is no success.
+#[test]
+fn what_is_expected_may_be_too_long() {
+    let mut own = node("node1", "10.0.0.1", "1");
+    let device = own["devices"][0].clone();
+    let devices = (0..3000).map(|number| {
+        let mut device = device.clone();
+        device["name"] = json!(format!("mlx5_{number}"));
+        device["hardware"]["board_id"] = json!(format!("board_{number}"));
+        device
+    });
+    own["devices"] = devices.collect();
+    let fleet = Fleet::new(&[own]);
+    let run = fleet.uverbs(&["expect"]);
+    assert!(run.stdout.len() > 1 << 20, "{} bytes", run.stdout.len());
+    assert!(run.stderr.contains("longer than 1 MiB: check --expect does not read it"), "{run:?}");
+    assert_eq!(run.status, 3);
+    let folder = TempDir::new().unwrap();
+    let run = check(&fleet.file(0), &file(&folder, &run.stdout), &[]);
+    assert!(run.stderr.contains("longer than 1 MiB") && run.status == 3, "{run:?}");
+}
+
 #[test]
 fn for_nagios() {
     let good = host("node1", &[("mlx5_0", port(DUAL))]);

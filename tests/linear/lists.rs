@@ -168,6 +168,19 @@ const KINDS: &[(&str, Grow)] = &[
         attributes["link_layer"] = json!(1);
         host["devices"][0]["ports"][0]["pkeys"] = (0..count).map(|n| json!([n, 0xffff])).collect();
     }),
+    ("boards", |host, count| {
+        *host = with_devices(count);
+        for (n, own) in host["devices"].as_array_mut().unwrap().iter_mut().enumerate() {
+            own["hardware"] = json!({ "board_id": format!("board_{n}") });
+        }
+    }),
+    ("devices, each with another pkey", |host, count| {
+        *host = with_devices(count);
+        for (n, own) in host["devices"].as_array_mut().unwrap().iter_mut().enumerate() {
+            own["ports"][0]["attributes"][0]["link_layer"] = json!(1);
+            own["ports"][0]["pkeys"] = json!([[0, 0x8000 + n]]);
+        }
+    }),
     ("interfaces", |host, count| {
         host["interfaces"] = (2..count + 2).map(|n| interface(n, &[])).collect();
         host["devices"] = (2..count + 2)
@@ -259,8 +272,13 @@ fn hold(what: &str, words: &[&str], counts: [u64; 3]) {
 }
 
 /// The commands in which all code that looks at a snapshot has a part.
-const COMMANDS: [&[&str]; 4] =
-    [&["check"], &["choose", "--explain", "--like", "nccl"], &["env", "ucx"], &["fleet"]];
+const COMMANDS: [&[&str]; 5] = [
+    &["check"],
+    &["choose", "--explain", "--like", "nccl"],
+    &["env", "ucx"],
+    &["fleet"],
+    &["expect"],
+];
 
 /// Those that read one device at a time.
 const READERS: [&[&str]; 2] = [&["gids"], &["ports"]];
@@ -361,6 +379,31 @@ fn files() {
     }
 }
 
+/// Hosts, each with another board, and in another site's network.
+#[test]
+fn hosts_of_many_kinds() {
+    if !test_has_its_turn(KINDS.len() + 1, "hosts of many kinds") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let file = |n: usize| {
+        let mut document = host();
+        let address = format!("{:x}::1", 0x2000 + n);
+        let mut own = row(1, 3, Some(2));
+        own["gid"] = json!(address);
+        document["host"] = json!(format!("node{n}"));
+        document["devices"] = json!([device("a", &[port(1)], &[own])]);
+        document["devices"][0]["hardware"] = json!({ "board_id": format!("board_{n}") });
+        document["interfaces"] = json!([interface(2, &[json!([address, 64])])]);
+        let file = folder.path().join(format!("{n}.json"));
+        fs::write(&file, document.to_string()).unwrap();
+        file
+    };
+    let files: Vec<PathBuf> = (0..240).map(file).collect();
+    let counts = [60, 120, 240].map(|count| instructions(&["expect"], &files[..count]));
+    hold("hosts of many kinds", &["expect"], counts);
+}
+
 /// Hosts that are alike but for their addresses, and hosts that are odd each in its own way.
 #[test]
 fn fleets() {
@@ -408,8 +451,8 @@ fn files_and_selectors() {
     let names: Vec<String> = (0..files.len()).map(|n| format!("mlx5_{n}")).collect();
     for words in [&["gids"] as &[&str], &["ports"], &["choose"], &["env", "ucx"], &["check"]] {
         let counts = [60, 120, 240].map(|count| {
-            let named: Vec<&str> = names[..count].iter().map(String::as_str).collect();
-            instructions(&[words, &named].concat(), &files[..count])
+            let own: Vec<&str> = names[..count].iter().map(String::as_str).collect();
+            instructions(&[words, &own].concat(), &files[..count])
         });
         hold("files and selectors", words, counts);
     }
@@ -437,56 +480,6 @@ fn selectors() {
             instructions(&words, std::slice::from_ref(&file))
         });
         hold("selectors", words, counts);
-    }
-}
-
-/// Devices of a sysfs tree, each with a port and nodes.
-#[test]
-fn devices_of_a_tree() {
-    if !test_has_its_turn(KINDS.len() + 3, "devices of a tree") {
-        return;
-    }
-    let folder = TempDir::new().unwrap();
-    let trees = [1, 2, 4].map(|times| {
-        let root = folder.path().join(times.to_string());
-        let write = |file: String, text: &str| {
-            let path = root.join(file);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, format!("{text}\n")).unwrap();
-        };
-        write("module/ib_core/x".to_owned(), "");
-        for n in 0..times * COUNT / 4 {
-            let of_device = |file: &str| format!("class/infiniband/mlx5_{n}/{file}");
-            for (file, text) in [
-                ("node_type", "1: CA"),
-                ("node_guid", &format!("0011:22ff:fe33:{n:04x}")),
-                ("sys_image_guid", "0011:22ff:fe33:0000"),
-                ("ports/1/state", "4: ACTIVE"),
-                ("ports/1/phys_state", "5: LinkUp"),
-                ("ports/1/link_layer", "Ethernet"),
-                ("ports/1/lid", "0x0"),
-                ("ports/1/sm_lid", "0x0"),
-                ("ports/1/sm_sl", "0"),
-                ("ports/1/lid_mask_count", "0"),
-                ("ports/1/cap_mask", "0x0"),
-                ("ports/1/rate", "100 Gb/sec (4X EDR)"),
-                ("ports/1/pkeys/0", "0xffff"),
-                ("ports/1/gids/0", &format!("fe80:0000:0000:0000:0011:22ff:fe33:{n:04x}")),
-                ("ports/1/gid_attrs/types/0", "RoCE v2"),
-                ("ports/1/gid_attrs/ndevs/0", &format!("eth{n}")),
-            ] {
-                write(of_device(file), text);
-            }
-            for (class, node) in [("infiniband_verbs", "uverbs"), ("infiniband_mad", "umad")] {
-                write(format!("class/{class}/{node}{n}/ibdev"), &format!("mlx5_{n}"));
-                write(format!("class/{class}/{node}{n}/dev"), &format!("231:{n}"));
-            }
-        }
-        root.to_str().unwrap().to_owned()
-    });
-    for command in ["devices", "gids", "choose", "check", "metrics", "nfd", "cdi"] {
-        let counts = trees.each_ref().map(|root| instructions(&["--sysfs", root, command], &[]));
-        hold("devices of a tree", &[command], counts);
     }
 }
 
@@ -687,16 +680,17 @@ fn recordings() {
     }
 }
 
-/// Devices of a sysfs tree, each with its nodes.
+/// Devices of a sysfs tree, each with a port and nodes.
 #[test]
-fn trees() {
-    if !test_has_its_turn(KINDS.len() + 3, "trees") {
+fn devices_of_a_tree() {
+    if !test_has_its_turn(KINDS.len() + 3, "devices of a tree") {
         return;
     }
     let folder = TempDir::new().unwrap();
     let trees = [60, 120, 240].map(|count| {
         let root = folder.path().join(count.to_string());
         (0..count).for_each(|number| write_device(&root.join("class"), number));
+        fs::create_dir_all(root.join("module/ib_core")).unwrap();
         fs::write(root.join("class/infiniband_verbs/abi_version"), "6").unwrap();
         fs::write(root.join("class/infiniband_mad/abi_version"), "5").unwrap();
         root
@@ -712,6 +706,7 @@ fn trees() {
         &["choose"],
         &["snapshot"],
         &["metrics"],
+        &["nfd"],
     ] {
         let counts = trees.each_ref().map(|root| {
             let own = ["--sysfs", root.to_str().unwrap()];

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::compare::{to_u64, with_board};
 use super::field::{Allowed, Field, Form, Value};
-use super::network::{is_of_one_host, tidy, widen};
+use super::network::{common, is_of_one_host, site, tidy};
 use super::seen::{Scene, Seen};
 use super::{DevicePattern, HostPattern, Hosts};
 use crate::choose::Network;
@@ -20,8 +20,8 @@ pub struct Gathering {
     hosts: Hosts,
     /// What was seen of the devices of a kind and name, on all hosts that have one.
     rails: BTreeMap<(Kind, String), Rail>,
-    /// The devices that hosts have, by kind and name. Hosts that are alike have one list.
-    lists: BTreeSet<Vec<(Kind, String)>>,
+    /// The devices that hosts have, by the numbers of their rails. Hosts that are alike have one list.
+    lists: BTreeSet<Vec<usize>>,
     /// Whether the devices of each host are known.
     is_open: bool,
     /// Whether the driver, and the board, of each device is known.
@@ -62,14 +62,16 @@ pub enum LeftOut {
 #[derive(Clone, Debug, Default)]
 struct Rail {
     fields: BTreeMap<Field, Kept>,
+    /// Its number, and those of rails that were joined to it.
+    numbers: Vec<usize>,
 }
 
 /// What was seen of a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Kept {
     values: BTreeSet<Value>,
-    /// Of networks, those of each port on all hosts, by the device's name.
-    networks: BTreeMap<(String, u32), Vec<Network>>,
+    /// Of networks, those of each port on all hosts, by the device's name. Those of one site are the smallest that has all.
+    networks: BTreeMap<(String, u32, Network), Network>,
     is_unread: bool,
     /// Whether a port is of another link layer than Ethernet, or its P_Keys were asked for.
     is_wanted: bool,
@@ -95,8 +97,13 @@ impl Gathering {
             let driver = record.device.driver.map(|own| own.to_string());
             let board = hardware.and_then(|own| own.board_id.clone());
             let key = ((driver, board), record.device.name.clone());
-            list.push(key.clone());
-            self.rails.entry(key).or_default().add(&scene, record);
+            let number = self.rails.len();
+            let rail = self.rails.entry(key).or_default();
+            if rail.numbers.is_empty() {
+                rail.numbers.push(number);
+            }
+            list.extend(rail.numbers.first());
+            rail.add(&scene, record);
         }
         list.sort_unstable();
         self.lists.insert(list);
@@ -110,30 +117,34 @@ impl Gathering {
         let kind = |(driver, board): Kind| {
             (driver.filter(|_| !lacks_driver), board.filter(|_| !lacks_board))
         };
+        let numbers = rails.len();
         // Of what groups cannot select by, they are one.
         let mut all: BTreeMap<Kind, BTreeMap<String, Rail>> = BTreeMap::new();
         for ((own, name), rail) in rails {
             all.entry(kind(own)).or_default().entry(name).or_default().join(rail);
         }
-        let lists: BTreeSet<Vec<(Kind, String)>> = lists
-            .into_iter()
-            .map(|list| list.into_iter().map(|(own, name)| (kind(own), name)).collect())
-            .collect();
-        let mut groups: Vec<(DevicePattern, Vec<(Field, LeftOut)>)> = Vec::new();
+        let mut parts: Vec<(Kind, bool, Part)> = Vec::new();
+        let mut places: Vec<usize> = vec![0; numbers];
         for (own, rails) in all {
-            let parts = split(rails);
-            let is_whole = parts.len() == 1;
-            for (names, rail) in parts {
-                let is_in = |(kind, name): &&(Kind, String)| *kind == own && names.contains(name);
-                let counts = lists.iter().map(|list| list.iter().filter(is_in).count());
-                let count = range(counts).filter(|_| !is_open);
-                let (fields, left_out) = rail.end(is_several);
-                let names = if is_whole { Vec::new() } else { names.into_iter().collect() };
-                let (drivers, boards) = own.clone();
-                let (drivers, boards) =
-                    (drivers.into_iter().collect(), boards.into_iter().collect());
-                groups.push((DevicePattern { drivers, boards, names, count, fields }, left_out));
+            let split = split(rails);
+            let is_whole = split.len() == 1;
+            for part in split {
+                for number in &part.1.numbers {
+                    if let Some(place) = places.get_mut(*number) {
+                        *place = parts.len();
+                    }
+                }
+                parts.push((own.clone(), is_whole, part));
             }
+        }
+        let counts = counts(&lists, &places, parts.len());
+        let mut groups: Vec<(DevicePattern, Vec<(Field, LeftOut)>)> = Vec::new();
+        for (((drivers, boards), is_whole, (names, rail)), own) in parts.into_iter().zip(counts) {
+            let count = range(&own).filter(|_| !is_open);
+            let (fields, left_out) = rail.end(is_several);
+            let names = if is_whole { Vec::new() } else { names.into_iter().collect() };
+            let (drivers, boards) = (drivers.into_iter().collect(), boards.into_iter().collect());
+            groups.push((DevicePattern { drivers, boards, names, count, fields }, left_out));
         }
         // The first group that selects a device has it, so those that select by more come first.
         groups.sort_by_key(|(own, _)| own.boards.is_empty());
@@ -143,9 +154,28 @@ impl Gathering {
     }
 }
 
+/// How many devices of each part hosts have, by the numbers of their rails, and the parts of these.
+fn counts(lists: &BTreeSet<Vec<usize>>, places: &[usize], parts: usize) -> Vec<Vec<usize>> {
+    let mut counts: Vec<Vec<usize>> = vec![Vec::new(); parts];
+    for list in lists {
+        let mut list: Vec<usize> =
+            list.iter().filter_map(|number| places.get(*number).copied()).collect();
+        list.sort_unstable();
+        for alike in list.chunk_by(usize::eq) {
+            if let Some(own) = alike.first().and_then(|part| counts.get_mut(*part)) {
+                own.push(alike.len());
+            }
+        }
+    }
+    for own in counts.iter_mut().filter(|own| own.len() < lists.len()) {
+        own.push(0);
+    }
+    counts
+}
+
 /// The numbers of devices that hosts have.
-fn range(counts: impl Iterator<Item = usize> + Clone) -> Option<Allowed> {
-    let (min, max) = (to_u64(counts.clone().min()?), to_u64(counts.max()?));
+fn range(counts: &[usize]) -> Option<Allowed> {
+    let (min, max) = (to_u64(*counts.iter().min()?), to_u64(*counts.iter().max()?));
     Some(if min == max {
         Allowed::one(Value::Number(min))
     } else {
@@ -156,12 +186,16 @@ fn range(counts: impl Iterator<Item = usize> + Clone) -> Option<Allowed> {
 /// The names of devices, and what was seen of them.
 type Part = (BTreeSet<String>, Rail);
 
+/// What is the same of all devices of a part.
+type Mark = Vec<(Field, Vec<Value>, [bool; 3])>;
+
 /// Puts together devices of which the same was seen, but for what may differ within a group.
 fn split(rails: BTreeMap<String, Rail>) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
+    let mut places: BTreeMap<Mark, usize> = BTreeMap::new();
     for (name, rail) in rails {
-        let place = parts.iter().position(|(_, own)| own.is_like(&rail));
-        match place.and_then(|place| parts.get_mut(place)) {
+        let place = *places.entry(rail.mark()).or_insert(parts.len());
+        match parts.get_mut(place) {
             Some((names, own)) => {
                 names.insert(name);
                 own.join(rail);
@@ -191,15 +225,14 @@ impl Rail {
     }
 
     fn join(&mut self, other: Self) {
+        self.numbers.extend(other.numbers);
         for (field, own) in other.fields {
             self.fields.entry(field).or_default().join(field, own);
         }
     }
 
-    /// Whether both may be of one group.
-    fn is_like(&self, other: &Self) -> bool {
-        let one = self.fields.iter().map(|(field, own)| own.mark(*field));
-        one.eq(other.fields.iter().map(|(field, own)| own.mark(*field)))
+    fn mark(&self) -> Mark {
+        self.fields.iter().map(|(field, own)| own.mark(*field)).collect()
     }
 
     fn end(self, is_several: bool) -> (BTreeMap<Field, Allowed>, Vec<(Field, LeftOut)>) {
@@ -222,8 +255,8 @@ impl Kept {
             Form::Networks => {
                 // That of the best GID is the first.
                 if let Some(Value::Network(one)) = seen.values.first() {
-                    let place = (record.device.name.clone(), port);
-                    own.networks.insert(place, vec![Network::of(one.address, one.bits)]);
+                    let one = Network::of(one.address, one.bits);
+                    own.networks.insert((record.device.name.clone(), port, site(one)), one);
                 }
             }
             _ => own.values.extend(seen.values.iter().cloned()),
@@ -244,11 +277,9 @@ impl Kept {
         } else {
             self.values.extend(other.values);
         }
-        for (port, all) in other.networks {
-            let own = self.networks.entry(port).or_default();
-            for one in all {
-                widen(own, one);
-            }
+        for (place, one) in other.networks {
+            let own = self.networks.entry(place).or_insert(one);
+            *own = common(*own, one);
         }
         self.is_unread |= other.is_unread;
         self.is_wanted |= other.is_wanted;
@@ -256,20 +287,19 @@ impl Kept {
         self.looked += 1;
     }
 
-    /// What is the same of all devices of a group.
-    fn mark(&self, field: Field) -> (Vec<&Value>, [bool; 3]) {
+    /// What is the same of all devices of a part.
+    fn mark(&self, field: Field) -> (Field, Vec<Value>, [bool; 3]) {
         let none = Value::word(Value::NO_INDEX);
+        let is_index = field.form() == Form::Index;
         let values = match field {
             // These differ between devices that are alike.
             Field::Firmware | Field::NumaNode | Field::Interface => Vec::new(),
-            _ if field.form() == Form::Index => {
-                self.values.iter().filter(|own| **own == none).collect()
-            }
-            _ => self.values.iter().collect(),
+            _ if is_index => self.values.iter().filter(|own| **own == none).cloned().collect(),
+            _ => self.values.iter().cloned().collect(),
         };
         // Whether there is one beside that.
-        let has_index = field.form() == Form::Index && self.values.iter().any(|own| *own != none);
-        (values, [self.is_unread, self.lacks, has_index])
+        let has_index = is_index && self.values.iter().any(|own| *own != none);
+        (field, values, [self.is_unread, self.lacks, has_index])
     }
 
     fn end(self, field: Field, is_several: bool) -> Result<Option<Allowed>, LeftOut> {
@@ -292,7 +322,7 @@ impl Kept {
             return Err(LeftOut::NotEverywhere);
         }
         if field.form() == Form::Networks {
-            let all = tidy(networks.into_values().flatten().collect());
+            let all = tidy(networks.into_values().collect());
             if !is_several && all.iter().any(|own| is_of_one_host(*own)) {
                 return Err(LeftOut::OfOneHost);
             }

@@ -1,5 +1,7 @@
 //! Networks: which one an address is in, and the smallest one that has several.
 
+use std::net::IpAddr;
+
 use crate::choose::Network;
 
 /// Whether all addresses of a network are in another one.
@@ -7,24 +9,21 @@ fn is_inside(inner: Network, outer: Network) -> bool {
     inner.bits >= outer.bits && outer.has(inner.address)
 }
 
-/// The smallest network that has both; `None` if they are of other families or too far apart for a network of one
-/// site.
-fn common(one: Network, other: Network) -> Option<Network> {
-    let least = if one.address.is_ipv4() { 8 } else { 16 };
-    let mut wide = Network::of(one.address, one.bits.min(other.bits));
-    while !(is_inside(one, wide) && is_inside(other, wide)) {
-        let bits = wide.bits.checked_sub(1).filter(|bits| *bits >= least)?;
-        wide = Network::of(one.address, bits);
-    }
-    Some(wide)
+/// What networks of one site have in common: so many bits, or all of a network that has fewer.
+pub(super) fn site(own: Network) -> Network {
+    let least = if own.address.is_ipv4() { 8 } else { 16 };
+    Network::of(own.address, own.bits.min(least))
 }
 
-/// Adds a network to those that were seen on one port of hosts. Those of one site become the smallest that has all.
-pub(super) fn widen(all: &mut Vec<Network>, own: Network) {
-    match all.iter_mut().find_map(|known| common(*known, own).map(|wide| (known, wide))) {
-        Some((known, wide)) => *known = wide,
-        None => all.push(own),
-    }
+/// The smallest network that has two of one site.
+pub(super) fn common(one: Network, other: Network) -> Network {
+    let alike = match (one.address, other.address) {
+        (IpAddr::V4(one), IpAddr::V4(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros(),
+        (IpAddr::V6(one), IpAddr::V6(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros(),
+        _ => 0,
+    };
+    let alike = u8::try_from(alike).unwrap_or(u8::MAX);
+    Network::of(one.address, one.bits.min(other.bits).min(alike))
 }
 
 /// Sorts networks, without those that are inside another one.
@@ -42,6 +41,8 @@ pub(super) fn is_of_one_host(own: Network) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn net(text: &str) -> Network {
@@ -50,11 +51,12 @@ mod tests {
     }
 
     fn widened(texts: &[&str]) -> Vec<String> {
-        let mut all = Vec::new();
-        for text in texts {
-            widen(&mut all, net(text));
+        let mut all: BTreeMap<Network, Network> = BTreeMap::new();
+        for own in texts.iter().map(|text| net(text)) {
+            let known = all.entry(site(own)).or_insert(own);
+            *known = common(*known, own);
         }
-        tidy(all).iter().map(ToString::to_string).collect()
+        tidy(all.into_values().collect()).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -66,6 +68,8 @@ mod tests {
         assert_eq!(widened(&["2001:db8::/64", "2001:db8:0:1::/64"]), ["2001:db8::/63"]);
         assert_eq!(widened(&["fd01::/64", "fd02::/64"]), ["fd01::/64", "fd02::/64"]);
         assert_eq!(widened(&["0.0.0.0/0", "10.1.0.0/24"]), ["0.0.0.0/0"]);
+        assert_eq!(widened(&["10.1.0.0/24", "8.0.0.0/5", "11.1.0.0/24"]), ["8.0.0.0/5"]);
+        assert_eq!(widened(&["::/64", "0.0.0.0/24"]), ["0.0.0.0/24", "::/64"]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::output::Output;
 use crate::report::{EINVAL, Report};
 use crate::selection::Asked;
 
-/// The longest file that is read, in bytes.
+/// The longest file that is read, in bytes, and so the longest that is of use.
 const LONGEST: u64 = 1 << 20;
 /// The errno of a file that is too large.
 const EFBIG: i32 = 27;
@@ -68,7 +68,23 @@ pub(crate) fn answer(
     if hosts.names().next().is_none() {
         return Ok(Output::Text(Vec::new()));
     }
-    Ok(Output::Text(write::write(&gathering.end(), &hosts).into_bytes()))
+    let text = write::write(&gathering.end(), &hosts);
+    if is_too_long(text.len()) {
+        let text = format!(
+            "what is expected: {}: check --expect does not read it; take hosts that are more alike",
+            too_long()
+        );
+        report.host_problem(Problem { text, errno: EFBIG });
+    }
+    Ok(Output::Text(text.into_bytes()))
+}
+
+fn is_too_long(bytes: usize) -> bool {
+    bytes > usize::try_from(LONGEST).unwrap_or(usize::MAX)
+}
+
+fn too_long() -> String {
+    format!("longer than {} MiB", LONGEST >> 20)
 }
 
 /// Reads what is expected. A problem's text names the file, the line and what is allowed there.
@@ -81,8 +97,8 @@ pub(crate) fn read(path: &Path) -> Result<HostPattern, Problem> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unread)?;
     file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(unread)?;
-    if bytes.len() > usize::try_from(LONGEST).unwrap_or(usize::MAX) {
-        return Err(problem(format!("{name}: longer than {} MiB", LONGEST >> 20), EFBIG));
+    if is_too_long(bytes.len()) {
+        return Err(problem(format!("{name}: {}", too_long()), EFBIG));
     }
     let text = String::from_utf8(bytes)
         .map_err(|error| problem(format!("{name}: {}", error.utf8_error()), EINVAL))?;
