@@ -213,7 +213,10 @@ impl Counter {
         let is_same = self.name == before.name && self.group == before.group && !self.is_gauge;
         let grown = match (self.end, self.bits) {
             _ if now >= then => now - then,
-            (Some(End::Wraps), Some(bits @ 1..=32)) => now + (1 << bits) - then,
+            // One that had more has more bits.
+            (Some(End::Wraps), Some(bits @ 1..=32)) if before.bits == self.bits => {
+                (1_u64 << bits).checked_sub(then - now)?
+            }
             _ => return None,
         };
         is_same.then(|| self.scaled(grown).0)
@@ -467,6 +470,10 @@ mod tests {
         let q = |number| of_mlx5("packet_seq_err", number);
         assert_eq!(q(7).since(&q(5)), Some(2));
         assert_eq!(q(1).since(&q(0xffff_fffe)), Some(3), "it wrapped");
+        for before in [1 << 32, u64::MAX] {
+            assert_eq!(q(5).since(&q(before)), None, "it has more bits");
+        }
+        assert_eq!(q(1 << 32).since(&q(5)), Some((1 << 32) - 5));
         let odd = |number| of_mlx5("new_counter", number);
         assert_eq!((odd(1).since(&odd(5)), odd(5).since(&odd(1))), (None, Some(4)), "a reset");
         assert_eq!(q(9).since(&of_mlx5("out_of_buffer", 1)), None);

@@ -110,7 +110,7 @@ pub(crate) struct Slot {
 }
 
 /// The slots of a port's table. The kernel makes as many files of types.
-pub(super) fn gid_slots(port: &Folder) -> Result<Vec<u32>, Unread> {
+pub(crate) fn gid_slots(port: &Folder) -> Result<Vec<u32>, Unread> {
     while_whole(port, || {
         let slots = port.join("gids").slots().map_err(port.unread("gids"))?;
         if slots.is_empty() && !port.join("gid_attrs/types").has_none() {

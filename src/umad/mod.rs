@@ -36,7 +36,7 @@ use crate::gid::Gid;
 use crate::guid::Guid;
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, PhysState, PortState, Rate};
-use crate::sysfs::{Folder, Sysfs, is_absent, name_of_speed, read_rate, whole};
+use crate::sysfs::{Folder, Sysfs, gid_slots, is_absent, name_of_speed, read_rate};
 use crate::text::natural;
 
 /// The files and folders of a device and of its ports.
@@ -59,7 +59,6 @@ mod file {
     pub(super) const RATE: &str = "rate";
     pub(super) const CAPABILITIES: &str = "cap_mask";
     pub(super) const LINK_LAYER: &str = "link_layer";
-    pub(super) const GIDS: &str = "gids";
     pub(super) const GID_0: &str = "gids/0";
     pub(super) const PKEYS: &str = "pkeys";
 }
@@ -487,10 +486,12 @@ fn read_gid(port_folder: &Folder) -> Result<Option<Gid>, Cause> {
             let malformed = || port_folder.malformed(file::GID_0, "a GID");
             Gid::parse_full(&text).ok_or_else(malformed).map(Some)
         }
-        // Each port has the folder. The kernel takes the files away before it, one after the other.
-        Err(Cause::Os(libc::ENOENT)) if port_folder.join(file::GIDS).look().is_ok() => {
-            whole(port_folder).map(|()| None).map_err(|(_, cause)| cause)
-        }
+        // The kernel takes the files away before their folder, one after the other.
+        Err(Cause::Os(libc::ENOENT)) => match gid_slots(port_folder) {
+            Ok(slots) if slots.is_empty() => Ok(None),
+            Ok(_) => Err(Cause::Os(libc::ENOENT)),
+            Err((_, cause)) => Err(cause),
+        },
         Err(cause) => Err(cause),
     }
 }

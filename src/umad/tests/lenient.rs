@@ -179,6 +179,24 @@ fn ports_without_gids_or_pkeys() {
     assert_eq!((port(3).port_guid(), port(3).gid_prefix()), (None, None));
 }
 
+/// A table that is covered has types all the same, and one with a gap has slots.
+#[test]
+fn a_table_that_is_not_whole_is_an_error() {
+    for slots in [&[][..], &["1"]] {
+        let tree = Tree::new();
+        tree.device("d", CA).port("d", 1).remove("d/ports/1/gids/0");
+        tree.file("d/ports/1/gid_attrs/types/0", "RoCE v2\n");
+        for slot in slots {
+            tree.file(&format!("d/ports/1/gids/{slot}"), EMPTY);
+        }
+        let ca = ca(&tree.sysfs(), "d").unwrap();
+        let [(1, Err(error))] = ca.ports.as_slice() else { panic!("{slots:?}: {ca:?}") };
+        assert_eq!(error.errno(), Errno::PROTO.raw_os_error());
+        assert_eq!(guids(&tree, Some("d")), [(1, Err(error.errno()))]);
+        fails(port(&tree.sysfs(), "d", 1), Errno::PROTO);
+    }
+}
+
 #[test]
 fn a_port_that_cannot_be_read_is_an_error_of_its_own() {
     for (file, errno) in [
