@@ -14,7 +14,7 @@ use crate::error::{Cause, Error, Request, Result};
 use crate::gid::{GidRecord, Source};
 use crate::guid::Guid;
 use crate::port::PortAttributes;
-use crate::sysfs::{Slot, Sysfs};
+use crate::sysfs::{CLASS, Slot, Sysfs};
 
 /// Which source is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,6 +195,11 @@ impl<'d> Reader<'d> {
         }
         let own = Box::new(self.sysfs.of(self.device)?);
         Ok(self.own.get_or_init(|| own))
+    }
+
+    /// Whether the tree has nothing by the device's name, not even another device.
+    pub(crate) fn has_no_name_in_sysfs(&self) -> bool {
+        self.sysfs.folder(CLASS).join(&self.device.name).is_gone()
     }
 
     fn fall_back(&mut self, error: Error) -> Result<()> {

@@ -1,7 +1,6 @@
 //! What is read of one device and its ports.
 
 use nix::libc;
-use rustix::io::Errno;
 
 use crate::context::probe_driver;
 use crate::device::Device;
@@ -153,15 +152,11 @@ fn read_pkeys(reader: &Reader<'_>, device: &str, port: u32) -> Result<Vec<(u32, 
 }
 
 /// Whether the files can be read that hold the types of a port's GIDs, which NCCL reads. Not known if
-/// they cannot be looked at, or if another device has taken this one's place.
+/// they cannot be looked at, or if another device is in this one's place, as in another namespace's sysfs.
 fn has_types(reader: &Reader<'_>, device: &str, port: u32) -> Option<bool> {
     match reader.sysfs() {
-        Ok(sysfs) => {
-            let port = sysfs.port(device, port).ok()?;
-            port.join("gid_attrs/types").can_be_read()
-        }
-        Err(error) if error.errno() == Errno::NOENT.raw_os_error() => Some(false),
-        Err(_) => None,
+        Ok(own) => own.port(device, port).ok()?.join("gid_attrs/types").can_be_read(),
+        Err(_) => reader.has_no_name_in_sysfs().then_some(false),
     }
 }
 
@@ -170,6 +165,7 @@ fn has_types(reader: &Reader<'_>, device: &str, port: u32) -> Option<bool> {
 mod tests {
     use core::num::NonZeroU32;
 
+    use rustix::io::Errno;
     use uverbs_uapi::device::{self as abi, method};
     use zerocopy::IntoBytes;
 

@@ -949,10 +949,10 @@ pub(crate) fn one_name_in_two_namespaces() -> Result<()> {
         Ok((other, foreign, read, there_is))
     })?;
     namespace.run(&["rdma", "dev", "set", "rxe0", "name", "rxe1"])?;
-    let there = namespace.call(|| {
+    let (there, hidden) = namespace.call(|| {
         let mut host = Host::new();
         let device = host.device("rxe1")?;
-        Ok(host.sysfs().of(&device).err())
+        Ok((host.sysfs().of(&device).err(), host.inventory(&wanted(Preference::Ioctl))))
     })?;
     namespace.run(&["rdma", "link", "delete", "rxe1"])?;
     std::mem::forget(rxe);
@@ -977,7 +977,10 @@ pub(crate) fn one_name_in_two_namespaces() -> Result<()> {
     ensure!(by_sysfs.all_rows().is_empty() && by_sysfs.problem().is_some(), "whose GIDs?");
     for record in [by_ioctl, by_sysfs] {
         ensure!(record.device.node_guid == other.node_guid && record.hardware.is_none());
+        ensure!(record.ports[0].has_types.is_none(), "the files are those of another device");
     }
+    let types: Vec<_> = hidden.devices[0].ports.iter().map(|own| own.has_types).collect();
+    ensure!(types == [Some(false)], "programs there find no files: {types:?}");
     Ok(())
 }
 
