@@ -302,7 +302,7 @@ fn check_device(
             "no-node",
             Problem,
             "the device has no uverbs node",
-            "load ib_uverbs; if it is loaded, the driver offers none",
+            "load ib_uverbs; if it is loaded, the device is just coming or going, or its driver offers none",
         ),
         Some(NodeState::Missing) => findings.add(
             "node-missing",

@@ -825,6 +825,11 @@ fn a_short_name_of_two_hosts() {
     );
     assert_eq!(run.status, 1);
     assert_eq!(uverbs(&hosts, &["--hosts", "n1.a,n2"]).status, 0);
+    // Only the other one has a longer name.
+    hosts[2]["host"] = json!("n1");
+    let run = uverbs(&hosts, &["--hosts", "n1,n2"]);
+    assert!(run.stderr.contains("read before: n1; leave out the other snapshot\n"), "{run:?}");
+    assert_eq!(run.status, 1);
 }
 
 /// The rows about ports that do not meet, as `hosts places seen`.

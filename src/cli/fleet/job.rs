@@ -206,8 +206,11 @@ impl Listed {
             }
         }
         if !self.others.is_empty() {
+            // A host without a domain has no longer name to be listed by.
+            let is_full = self.others.iter().any(|own| self.hosts.contains_key(own));
+            let names = if is_full { "" } else { "list full names, or " };
             report.note(format!(
-                "left out, as another host of this short name was read before: {}; list full names, or leave out the other snapshot",
+                "left out, as another host of this short name was read before: {}; {names}leave out the other snapshot",
                 some(&self.others)
             ));
         }
