@@ -226,7 +226,8 @@ fn reaches_network(here: &Surroundings<'_>, row: &GidRow) -> bool {
 pub enum Upper {
     /// A VLAN (IEEE 802.1Q), by its id.
     Vlan(u16),
-    /// A bond, a bridge, or what a container has, by its name; also a VLAN whose id is not known.
+    /// A bond, a bridge, or what a container has, by its name; also a VLAN whose id is not known, and a tunnel that is the
+    /// port's own.
     Named(String),
     /// A VLAN on another one, or on what adds more to packets, or of 802.1ad: not all that it adds is known.
     Stacked,
@@ -484,12 +485,14 @@ fn upper(place: Place<'_, '_>, interface: Option<&Interface>, gid: Gid) -> Optio
     // Only RDMA netlink says which is the port's own.
     let netdev = place.port.netdev.as_ref().ok().filter(|_| place.here.inventory.has_netlink);
     let Some((interface, netdev)) = interface.zip(netdev) else { return Some(Upper::Unread) };
-    if netdev.as_ref().is_some_and(|own| own.index == interface.index) {
+    // Soft RoCE may be on a tunnel, which may have another far end.
+    let adds = place.here.unfit(interface, gid) == Some(Unfit::Bypassed);
+    if netdev.as_ref().is_some_and(|own| own.index == interface.index) && !adds {
         return None;
     }
     let name = || Upper::Named(interface.name.clone());
     let is_vlan = interface.vlan.is_some() || interface.vlan_on.is_some();
-    if is_vlan && place.here.unfit(interface, gid) == Some(Unfit::Bypassed) {
+    if is_vlan && adds {
         return Some(Upper::Stacked);
     }
     Some(interface.vlan.map_or_else(name, Upper::Vlan))

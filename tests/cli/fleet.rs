@@ -185,6 +185,32 @@ fn two_vlans_of_soft_roce_may_not_meet() {
     assert!(two.status == 1 && two.stdout.contains("not-known"), "{two:?}");
 }
 
+/// Soft RoCE may be on a tunnel. Of two with different names it is not known whether they are one.
+#[test]
+fn two_tunnels_of_soft_roce_may_not_meet() {
+    let of_tunnels = |names: [&str; 2]| {
+        let mut all = [node(1), node(2)];
+        for (own, name) in all.iter_mut().zip(names) {
+            own["has_roce_socket"] = true.into();
+            for rail in 0..2 {
+                let device = &mut own["devices"][rail];
+                device["driver"] = 14.into();
+                device["fw_version"] = Value::Null;
+                let tunnel = &mut own["interfaces"][rail];
+                tunnel["name"] = format!("{name}{rail}").into();
+                let bypassed = |own: &Value| json!([own[0], "bypassed"]);
+                let addresses = tunnel["addresses"].as_array().unwrap();
+                tunnel["unfit"] = addresses.iter().map(bypassed).collect();
+            }
+        }
+        uverbs(&all, &["--hosts", "n[1-2]"])
+    };
+    let one = of_tunnels(["vx", "vx"]);
+    assert!(one.status == 0 && !one.stdout.contains("not-known"), "{one:?}");
+    let two = of_tunnels(["vx", "vy"]);
+    assert!(two.status == 1 && two.stdout.contains("not-known"), "{two:?}");
+}
+
 /// Without a link-local address or ARP it is not known whether two ends meet: the kernel may know the neighbour. So it is with
 /// what RDMA sends past: it may be `MACsec`.
 #[test]
