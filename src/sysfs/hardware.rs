@@ -104,7 +104,7 @@ fn read_function(folder: &Folder, about: &str) -> Result<Option<PciFunction>, Un
     function.physical = physical.read_optional("uevent").as_deref().and_then(address);
     // Only a VF has this folder, which may lead to where nothing can be read.
     function.physical_is_unread = function.physical.is_none() && !physical.is_gone();
-    function.has_virtual = folder.read_optional("sriov_totalvfs").is_some();
+    function.has_virtual = !folder.join("sriov_totalvfs").is_gone();
     // The kernel knows no link of a VF.
     let of_link = if function.is_virtual() { &physical } else { folder };
     function.link = link(of_link, "current_link_speed", "current_link_width");

@@ -102,6 +102,49 @@ fn the_file_of_two_hosts() {
     }
 }
 
+/// What groups cannot select by is said, and a group is never one of all devices.
+#[test]
+fn boards_and_drivers_that_were_not_read() {
+    let folder = TempDir::new().unwrap();
+    let good = node("node1", "10.0.0.1", "1");
+    let mut unread = node("node2", "10.0.0.2", "1");
+    unread["devices"][0]["driver"] = Value::Null;
+    unread["devices"][0]["hardware"] = Value::Null;
+    let mut other = good.clone();
+    other["devices"][0]["name"] = json!("rxe0");
+    let fleet = Fleet::new(&[good, unread, other]);
+    let made = finish(program().arg("expect").args(from([fleet.file(0), fleet.file(1)])));
+    let said = "\n[[devices]]\n# driver is left out: it could not be read everywhere\n\
+                # board is left out: it could not be read everywhere\nname = \"mlx5_0\"\n";
+    assert!(made.stdout.contains(said), "{made:?}");
+    let expected = file(&folder, &made.stdout);
+    assert_eq!(deviations(&fleet.file(1), &expected), [] as [Value; 0]);
+    assert_eq!(deviations(&fleet.file(2), &expected).len(), 2);
+    let run = finish(program().arg("expect").args(from([fleet.file(0)])));
+    assert!(!run.stdout.contains("board is left out"), "{run:?}");
+}
+
+/// P_Keys that not all have are left out, and that is said.
+#[test]
+fn pkeys_that_not_all_have() {
+    let of_infiniband = |name: &str, pkeys: Value| {
+        let mut own = node(name, "10.0.0.1", "1");
+        let port = &mut own["devices"][0]["ports"][0];
+        port["attributes"][0]["link_layer"] = json!(1);
+        port["pkeys"] = pkeys;
+        own
+    };
+    let some = of_infiniband("node1", json!([[0, 0xffff]]));
+    let expected = |other: Value| {
+        Fleet::new(&[some.clone(), of_infiniband("node2", other)]).uverbs(&["expect"]).stdout
+    };
+    assert!(expected(json!([[0, 0xffff], [1, 0x8001]])).contains("\npkeys = 0xffff"));
+    for other in [json!([]), json!([[0, 0x8001]])] {
+        let said = "\n# pkeys is left out: ports have nothing in common\n";
+        assert!(expected(other.clone()).contains(said), "{other}");
+    }
+}
+
 /// Whatever a host is, it fits what was made from it.
 #[test]
 fn every_host_fits_its_own_file() {

@@ -40,6 +40,10 @@ pub struct Gathered {
     pub pattern: HostPattern,
     /// What each of its groups leaves out, and why.
     pub left_out: Vec<Vec<(Field, LeftOut)>>,
+    /// Whether groups have no drivers, as those of some device could not be read.
+    pub lacks_driver: bool,
+    /// The same of boards.
+    pub lacks_board: bool,
 }
 
 /// Why a pattern leaves out a field.
@@ -77,8 +81,9 @@ struct Kept {
     is_wanted: bool,
     /// Whether one has none.
     lacks: bool,
-    /// How often it was looked for.
+    /// How often it was looked for, and how often there were some.
     looked: usize,
+    having: usize,
 }
 
 impl Gathering {
@@ -142,7 +147,9 @@ impl Gathering {
         for (((drivers, boards), is_whole, (names, rail)), own) in parts.into_iter().zip(counts) {
             let count = range(&own).filter(|_| !is_open);
             let (fields, left_out) = rail.end(is_several);
-            let names = if is_whole { Vec::new() } else { names.into_iter().collect() };
+            // Without any of these it would be a group of all devices.
+            let is_any = drivers.is_none() && boards.is_none();
+            let names = if is_whole && !is_any { Vec::new() } else { names.into_iter().collect() };
             let (drivers, boards) = (drivers.into_iter().collect(), boards.into_iter().collect());
             groups.push((DevicePattern { drivers, boards, names, count, fields }, left_out));
         }
@@ -150,7 +157,8 @@ impl Gathering {
         groups.sort_by_key(|(own, _)| own.boards.is_empty());
         let (devices, left_out) = groups.into_iter().unzip();
         let only_these_devices = !lists.is_empty() && !is_open;
-        Gathered { pattern: HostPattern { only_these_devices, devices }, left_out }
+        let pattern = HostPattern { only_these_devices, devices };
+        Gathered { pattern, left_out, lacks_driver, lacks_board }
     }
 }
 
@@ -262,6 +270,7 @@ impl Kept {
             _ => own.values.extend(seen.values.iter().cloned()),
         }
         own.lacks = seen.is_whole && seen.values.is_empty();
+        own.having = usize::from(!seen.values.is_empty());
         self.join(field, own);
     }
 
@@ -284,6 +293,7 @@ impl Kept {
         self.is_unread |= other.is_unread;
         self.is_wanted |= other.is_wanted;
         self.lacks |= other.lacks;
+        self.having += other.having;
         self.looked += 1;
     }
 
@@ -303,7 +313,7 @@ impl Kept {
     }
 
     fn end(self, field: Field, is_several: bool) -> Result<Option<Allowed>, LeftOut> {
-        let Self { values, networks, is_unread, is_wanted, lacks, looked } = self;
+        let Self { values, networks, is_unread, is_wanted, lacks, looked, having } = self;
         let is_any = !values.is_empty() || !networks.is_empty();
         // P_Keys are not read on Ethernet: there is nothing to say.
         let is_not_asked = field == Field::PKeys && !is_wanted;
@@ -316,8 +326,7 @@ impl Kept {
         } else if is_unread {
             return Err(LeftOut::NotRead);
         } else if !is_any {
-            let had_some = field.form() == Form::PKeys && !lacks;
-            return if had_some { Err(LeftOut::NothingCommon) } else { Ok(None) };
+            return if having > 0 { Err(LeftOut::NothingCommon) } else { Ok(None) };
         } else if lacks {
             return Err(LeftOut::NotEverywhere);
         }

@@ -33,7 +33,7 @@ const EFBIG: i32 = 27;
 ///
 /// Of several hosts it is what holds for all: lists of values, ranges of numbers, the smallest network that
 /// has their addresses. Devices of one driver and board that are not alike are groups of their own, by name.
-/// What could not be read is left out; of a value a comment says so.
+/// What could not be read is left out, and a comment says so.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

@@ -44,11 +44,16 @@ pub(super) fn write(gathered: &Gathered, hosts: &Hosts) -> String {
     line(&mut text, "only_these_devices", &pattern.only_these_devices.to_string(), why);
     for (own, left_out) in pattern.devices.iter().zip(&gathered.left_out) {
         text += "\n[[devices]]\n";
-        for (key, list) in [("driver", &own.drivers), ("board", &own.boards), ("name", &own.names)]
-        {
+        for (key, list, is_left_out) in [
+            ("driver", &own.drivers, gathered.lacks_driver),
+            ("board", &own.boards, gathered.lacks_board),
+            ("name", &own.names, false),
+        ] {
             if !list.is_empty() {
                 let list: Vec<String> = list.iter().map(|own| quoted(own)).collect();
                 line(&mut text, key, &listed(&list), "");
+            } else if is_left_out {
+                let _ = writeln!(text, "# {key} is left out: {}", reason(LeftOut::NotRead));
             }
         }
         if let Some(own) = &own.count {
