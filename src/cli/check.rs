@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
-use uverbs::check::expect::compare;
+use uverbs::check::expect::Comparison;
 use uverbs::check::{Expected, Finding, Severity, check_for};
 use uverbs::error::Cause;
 use uverbs::inventory::Parts;
@@ -163,6 +163,7 @@ pub(crate) fn answer(
             return end(rows, nagios, &tally, report);
         }
     };
+    let comparison = Comparison::of(&pattern);
     look(common, source, &asked, report, |host, report| {
         if missing(host, &asked, report).0 {
             // It could not be checked.
@@ -177,7 +178,7 @@ pub(crate) fn answer(
         tally.is_unread |= tell_others(host, &asked, report);
         tally.is_partial |= !unread(host, &asked).is_empty();
         let (mut problems, mut warnings) = (0, 0);
-        let deviations = compare(&host.inventory, &pattern, |name| asked.has_device(name));
+        let deviations = comparison.compare(&host.inventory, |name| asked.has_device(name));
         let is_asked_port = |device: &str, port| asked.has_port(device, port);
         let found = check_for(&host.inventory, expected, &is_asked_port);
         let found = found.into_iter().chain(deviations);

@@ -402,6 +402,19 @@ fn hosts_of_many_kinds() {
     let files: Vec<PathBuf> = (0..240).map(file).collect();
     let counts = [60, 120, 240].map(|count| instructions(&["expect"], &files[..count]));
     hold("hosts of many kinds", &["expect"], counts);
+    // What is expected of all is looked through once, and not for each.
+    let expected = folder.path().join("all.toml");
+    let words = ["check", "--expect", expected.to_str().unwrap()];
+    let counts = [60, 120, 240].map(|count| {
+        let group = |n| {
+            format!(
+                "[[devices]]\nboard = 'board_{n}'\nname = ['a', 'a{n}']\ncount = {{ min = 0, max = 1 }}\n"
+            )
+        };
+        fs::write(&expected, (0..count).map(group).collect::<String>()).unwrap();
+        instructions(&words, &files[..count])
+    });
+    hold("hosts and groups of many kinds", &words[..2], counts);
 }
 
 /// Hosts that are alike but for their addresses, and hosts that are odd each in its own way.

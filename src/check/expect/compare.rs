@@ -13,67 +13,114 @@ use crate::device::Device;
 use crate::hardware::Hardware;
 use crate::inventory::{DeviceRecord, Inventory, PortRecord};
 
-/// What of a host is not as a pattern has it: first how many devices there are, then by device and port.
-///
-/// Devices that are not wanted are not compared, nor is a number of devices that they may be among. These are the `others`
-/// of the inventory, and devices that could not be listed if `is_wanted` says no of their names.
+/// What of a host is not as a pattern has it: see [`Comparison::compare`]. For several hosts a [`Comparison`] is made once.
 #[must_use]
 pub fn compare(
     inventory: &Inventory,
     pattern: &HostPattern,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Vec<Finding> {
-    if *pattern == HostPattern::default() {
-        return Vec::new();
+    Comparison::of(pattern).compare(inventory, is_wanted)
+}
+
+/// A pattern that any number of hosts are compared with. What each costs depends little on how long the pattern is.
+///
+/// ```
+/// use uverbs::check::expect::{Comparison, Gathering};
+///
+/// let inventory = uverbs::Host::new().inventory(&Default::default());
+/// let mut good = Gathering::default();
+/// good.add(&inventory);
+/// let pattern = good.end().pattern;
+/// assert_eq!(Comparison::of(&pattern).compare(&inventory, |_| true), []);
+/// ```
+pub struct Comparison<'p> {
+    pattern: &'p HostPattern,
+    groups: Groups<'p>,
+}
+
+impl core::fmt::Debug for Comparison<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Comparison").field("pattern", self.pattern).finish_non_exhaustive()
     }
-    let scene = Scene::of(inventory);
-    let all = Groups::of(pattern, &inventory.devices);
-    let groups: Vec<Grouped> =
-        inventory.devices.iter().map(|record| all.group_of(record)).collect();
-    let mut list = Vec::new();
-    let mut counts = vec![0; pattern.devices.len()];
-    let mut unknown = BTreeSet::new();
-    for (record, own) in inventory.devices.iter().zip(&groups) {
-        match own {
-            Grouped::Of(place) => counts.get_mut(*place).into_iter().for_each(|own| *own += 1),
-            Grouped::Unknown(_) => {
-                unknown.insert(record.device.name.as_str());
-            }
-            Grouped::None => {}
+}
+
+impl<'p> Comparison<'p> {
+    /// With this pattern.
+    #[must_use]
+    pub fn of(pattern: &'p HostPattern) -> Self {
+        Self { pattern, groups: Groups::of(pattern) }
+    }
+
+    /// What of a host is not as the pattern has it: first how many devices there are, then by device and port.
+    ///
+    /// Devices that are not wanted are not compared, nor is a number of devices that they may be among. These are the
+    /// `others` of the inventory, and devices that could not be listed if `is_wanted` says no of their names.
+    #[must_use]
+    pub fn compare(&self, inventory: &Inventory, is_wanted: impl Fn(&str) -> bool) -> Vec<Finding> {
+        let (pattern, all) = (self.pattern, &self.groups);
+        if *pattern == HostPattern::default() {
+            return Vec::new();
         }
-    }
-    let mut listed = Listed::of(inventory, is_wanted);
-    let is_list_known = listed.is_known();
-    for (own, count) in pattern.devices.iter().zip(counts) {
-        list.extend(compare_count(&listed, own, count, how_many_of(own, &unknown)));
-        listed.leave_to(own);
-    }
-    if pattern.only_these_devices && !is_list_known {
-        list.push(unread_list("which devices there are"));
-    }
-    for (record, group) in inventory.devices.iter().zip(groups) {
-        let device = record.device.name.as_str();
-        match group {
-            Grouped::Of(place) => {
-                let own = all.all.get(place).map(Group::fields);
-                compare_device(&scene, record, own.unwrap_or_default(), &mut list);
+        let scene = Scene::of(inventory);
+        let groups = all.groups_of(&inventory.devices);
+        let mut list = Vec::new();
+        let mut counts = vec![0; all.all.len()];
+        let mut unknown = BTreeSet::new();
+        for (record, own) in inventory.devices.iter().zip(&groups) {
+            match own {
+                Grouped::Of(place) => counts.get_mut(*place).into_iter().for_each(|own| *own += 1),
+                Grouped::Unknown(_) => {
+                    unknown.insert(record.device.name.as_str());
+                }
+                Grouped::None => {}
             }
-            Grouped::Unknown(what) => {
-                list.push(unread(Some(device), None, &format!("{what}, and so what is expected")));
-            }
-            Grouped::None if pattern.only_these_devices => list.push(Finding {
-                device: Some(device.to_owned()),
-                ..finding(
-                    "expect-devices",
-                    format!("a device that no group has: {}", kind(record)),
-                    Some("only devices of the groups".to_owned()),
-                    "is it another card, or in the place of one? describe it, or set only_these_devices = false",
-                )
-            }),
-            Grouped::None => {}
         }
+        let mut listed = Listed::of(inventory, is_wanted);
+        let is_list_known = listed.is_known();
+        let is_whole = is_list_known && listed.others.is_empty() && unknown.is_empty();
+        for (own, count) in all.all.iter().zip(counts) {
+            // Most groups of a long pattern are of other hosts.
+            if is_whole && count == 0 && own.may_be_none {
+                continue;
+            }
+            list.extend(compare_count(&listed, own, count, own.how_many_of(&unknown)));
+            if !is_whole {
+                listed.leave_to(own.own);
+            }
+        }
+        if pattern.only_these_devices && !is_list_known {
+            list.push(unread_list("which devices there are"));
+        }
+        for (record, group) in inventory.devices.iter().zip(groups) {
+            let device = record.device.name.as_str();
+            match group {
+                Grouped::Of(place) => {
+                    let own = all.all.get(place).map(Group::fields);
+                    compare_device(&scene, record, own.unwrap_or_default(), &mut list);
+                }
+                Grouped::Unknown(what) => {
+                    let what = format!("{what}, and so what is expected");
+                    list.push(unread(Some(device), None, &what));
+                }
+                Grouped::None if pattern.only_these_devices => list.push(of_no_group(record)),
+                Grouped::None => {}
+            }
+        }
+        list
     }
-    list
+}
+
+fn of_no_group(record: &DeviceRecord) -> Finding {
+    Finding {
+        device: Some(record.device.name.clone()),
+        ..finding(
+            "expect-devices",
+            format!("a device that no group has: {}", kind(record)),
+            Some("only devices of the groups".to_owned()),
+            "is it another card, or in the place of one? describe it, or set only_these_devices = false",
+        )
+    }
 }
 
 /// The group of a device.
@@ -85,12 +132,14 @@ enum Grouped {
     Unknown(&'static str),
 }
 
-/// The groups of a pattern, each by one of the things that it selects by, so that a device is not compared with all.
+/// The groups of a pattern, each by the things that it selects by, so that a device is not compared with all.
 struct Groups<'p> {
     all: Vec<Group<'p>>,
-    /// The places of the groups, ascending.
-    places: BTreeMap<Selector<'p>, Vec<usize>>,
+    places: Places<'p>,
 }
+
+/// The places of groups, ascending.
+type Places<'p> = BTreeMap<Selector<'p>, Vec<usize>>;
 
 /// What a group is found by: names if it has some, else boards and drivers. Many may have one board and other drivers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,13 +149,13 @@ enum Selector<'p> {
     Board(Option<&'p str>),
     /// The same of drivers.
     Driver(Option<&'p str>),
-    /// The same of both, only as devices have them: a file may have more pairs than memory has room for.
-    Both(Option<&'p str>, Option<&'p str>),
+    /// The same of groups with drivers, too, by a board; and with boards, too, by a driver.
+    BoardOfBoth(Option<&'p str>),
+    DriverOfBoth(&'p str),
+    /// Board and driver, only as devices have them: a file may have more pairs than memory has room for.
+    Both(&'p str, &'p str),
     Any,
 }
-
-/// The drivers that devices have with each board, each as a selector has it.
-type Kinds<'d> = BTreeMap<Option<&'d str>, BTreeSet<Option<&'d str>>>;
 
 /// A group: sets of what it selects by, and what is expected of its devices.
 struct Group<'p> {
@@ -116,44 +165,71 @@ struct Group<'p> {
     names: BTreeSet<&'p str>,
     boards: BTreeSet<&'p str>,
     drivers: BTreeSet<&'p str>,
+    /// Whether a host may have none.
+    may_be_none: bool,
 }
 
 impl<'p> Groups<'p> {
-    fn of(pattern: &'p HostPattern, devices: &[DeviceRecord]) -> Self {
+    fn of(pattern: &'p HostPattern) -> Self {
         let all: Vec<Group<'p>> = pattern.devices.iter().map(Group::of).collect();
-        let drivers: Vec<Option<String>> = devices.iter().map(driver_of).collect();
-        let mut kinds = Kinds::new();
-        for (record, driver) in devices.iter().zip(&drivers) {
-            kinds.entry(board_of(record)).or_default().insert(driver.as_deref());
-        }
-        let mut places: BTreeMap<Selector<'p>, Vec<usize>> = BTreeMap::new();
+        let mut places = Places::new();
         for (place, own) in all.iter().enumerate() {
-            for selector in own.selectors(&kinds) {
+            for selector in own.selectors() {
                 places.entry(selector).or_default().push(place);
             }
         }
         Self { all, places }
     }
 
-    fn group_of(&self, record: &DeviceRecord) -> Grouped {
-        let driver = driver_of(record);
-        let driver = driver.as_deref();
+    /// The groups of a host's devices.
+    fn groups_of(&self, devices: &[DeviceRecord]) -> Vec<Grouped> {
+        let drivers: Vec<Option<String>> = devices.iter().map(driver_of).collect();
+        let mut pairs = Places::new();
+        let both = devices.iter().zip(&drivers);
+        both.map(|(record, driver)| self.group_of(record, driver.as_deref(), &mut pairs)).collect()
+    }
+
+    fn find<'s>(&'s self, own: Selector<'s>) -> &'s [usize] {
+        self.places.get(&own).map_or(&[], Vec::as_slice)
+    }
+
+    fn group_of<'d>(
+        &self,
+        record: &'d DeviceRecord,
+        driver: Option<&'d str>,
+        pairs: &mut Places<'d>,
+    ) -> Grouped {
+        let find = |own| self.find(own);
         let name = Selector::Name(&record.device.name);
-        let selectors = [name, Selector::Driver(driver), Selector::Any];
         let board = board_of(record);
-        let by_board = [Selector::Board(board), Selector::Both(board, driver)];
         // Of a device that is known to have no board no group is that selects by boards.
         let has_none = board.is_none() && with_board(record).is_some();
-        let by_board = by_board.into_iter().filter(|_| !has_none);
-        let selectors = selectors.into_iter().chain(by_board);
-        let first = |places: &Vec<usize>| {
+        let by_board = (!has_none).then(|| find(Selector::Board(board)));
+        let by_both = match (board, driver) {
+            _ if has_none => &[][..],
+            (Some(board), Some(driver)) => {
+                let by_board = find(Selector::BoardOfBoth(Some(board)));
+                let by_driver = find(Selector::DriverOfBoth(driver));
+                let fewer = if by_board.len() < by_driver.len() { by_board } else { by_driver };
+                let is_of =
+                    |own: &Group<'_>| own.boards.contains(board) && own.drivers.contains(driver);
+                let is_of = |place: &&usize| self.all.get(**place).is_some_and(is_of);
+                let first =
+                    || fewer.iter().copied().find(|place| is_of(&place)).into_iter().collect();
+                pairs.entry(Selector::Both(board, driver)).or_insert_with(first)
+            }
+            (None, Some(driver)) => find(Selector::DriverOfBoth(driver)),
+            (board, None) => find(Selector::BoardOfBoth(board)),
+        };
+        let first = |places: &[usize]| {
             places.iter().find_map(|place| {
                 let group = self.all.get(*place)?;
                 let selected = group.selects(record, driver);
                 (selected != Ok(false)).then_some((*place, selected))
             })
         };
-        let found = selectors.filter_map(|own| self.places.get(&own).and_then(first));
+        let others = [name, Selector::Driver(driver), Selector::Any].map(find);
+        let found = others.into_iter().chain(by_board).chain([by_both]).filter_map(first);
         match found.min_by_key(|(place, _)| *place) {
             Some((_, Err(what))) => Grouped::Unknown(what),
             Some((place, Ok(_))) => Grouped::Of(place),
@@ -166,7 +242,8 @@ impl<'p> Group<'p> {
     fn of(own: &'p DevicePattern) -> Self {
         let [names, boards, drivers] = [&own.names, &own.boards, &own.drivers]
             .map(|list| list.iter().map(String::as_str).collect());
-        Self { own, fields: OnceCell::new(), names, boards, drivers }
+        let may_be_none = own.count.as_ref().is_none_or(|count| count.has_number(0));
+        Self { own, fields: OnceCell::new(), names, boards, drivers, may_be_none }
     }
 
     fn fields(&self) -> &[Expected<'p>] {
@@ -176,7 +253,7 @@ impl<'p> Group<'p> {
         })
     }
 
-    fn selectors(&self, kinds: &Kinds<'_>) -> Vec<Selector<'p>> {
+    fn selectors(&self) -> Vec<Selector<'p>> {
         let with_none = |own: &BTreeSet<&'p str>| {
             let some = own.iter().copied().map(Some);
             some.chain([None]).collect::<Vec<_>>().into_iter()
@@ -185,11 +262,8 @@ impl<'p> Group<'p> {
         if !self.names.is_empty() {
             self.names.iter().copied().map(Selector::Name).collect()
         } else if !self.boards.is_empty() && !self.drivers.is_empty() {
-            let pairs = boards.filter_map(|board| Some((board, kinds.get(&board)?)));
-            let both = pairs.flat_map(|(board, kinds)| {
-                self.drivers_of(kinds).into_iter().map(move |own| Selector::Both(board, own))
-            });
-            both.collect()
+            let drivers = drivers.flatten().map(Selector::DriverOfBoth);
+            boards.map(Selector::BoardOfBoth).chain(drivers).collect()
         } else if !self.boards.is_empty() {
             boards.map(Selector::Board).collect()
         } else if !self.drivers.is_empty() {
@@ -199,19 +273,13 @@ impl<'p> Group<'p> {
         }
     }
 
-    /// Those of these drivers that the group has, by the shorter list. One that is not known may be any.
-    fn drivers_of(&self, others: &BTreeSet<Option<&str>>) -> Vec<Option<&'p str>> {
-        let unknown = others.contains(&None).then_some(None);
-        let known: Vec<&'p str> = if others.len() < self.drivers.len() {
-            others
-                .iter()
-                .flatten()
-                .filter_map(|own| self.drivers.get::<str>(own).copied())
-                .collect()
+    /// How many of these devices may be of the group, by their names.
+    fn how_many_of(&self, devices: &BTreeSet<&str>) -> usize {
+        if self.names.is_empty() {
+            devices.len()
         } else {
-            self.drivers.iter().copied().filter(|own| others.contains(&Some(*own))).collect()
-        };
-        known.into_iter().map(Some).chain(unknown).collect()
+            devices.iter().filter(|name| self.names.contains(*name)).count()
+        }
     }
 
     /// Whether a device is of the group; what is not known of it, if that is not known.
@@ -315,29 +383,21 @@ impl<'i> Listed<'i> {
     }
 }
 
-/// How many of these devices may be of a group, by their names.
-fn how_many_of(own: &DevicePattern, devices: &BTreeSet<&str>) -> usize {
-    if own.names.is_empty() {
-        return devices.len();
-    }
-    let names: BTreeSet<&str> = own.names.iter().map(String::as_str).collect();
-    names.into_iter().filter(|name| devices.contains(name)).count()
-}
-
 /// Compares how many devices a group has. Of so many more it is not known; these have findings of their own.
 fn compare_count(
     listed: &Listed<'_>,
-    own: &DevicePattern,
+    group: &Group<'_>,
     count: usize,
     unknown: usize,
 ) -> Option<Finding> {
+    let own = group.own;
     let allowed = own.count.as_ref()?;
     let number = to_u64(count);
     if allowed.allows_more(number, number.saturating_add(to_u64(unknown))) {
         return None;
     }
-    let is_known = !listed.may_lack(own) && how_many_of(own, &listed.unlisted) == 0;
-    let others = to_u64(how_many_of(own, &listed.others));
+    let is_known = !listed.may_lack(own) && group.how_many_of(&listed.unlisted) == 0;
+    let others = to_u64(group.how_many_of(&listed.others));
     let is_partial = others > 0;
     // Those that were not asked for may be of the group.
     let most = number.saturating_add(to_u64(unknown)).saturating_add(others);
@@ -530,10 +590,10 @@ mod tests {
             record.device.driver = driver;
             record.hardware = board.map(|board_id| Hardware { board_id, ..Hardware::default() });
             let driver = driver.map(|own| own.to_string());
-            let all = Groups::of(&pattern, std::slice::from_ref(&record));
+            let all = Groups::of(&pattern);
             let walk = all.all.iter().map(|own| own.selects(&record, driver.as_deref()));
             let first = walk.enumerate().find(|(_, own)| *own != Ok(false));
-            let found = all.group_of(&record);
+            let found = all.groups_of(std::slice::from_ref(&record)).pop().unwrap();
             match first {
                 Some((first, Ok(_))) => {
                     prop_assert!(matches!(found, Grouped::Of(place) if place == first));

@@ -23,7 +23,7 @@ mod seen;
 
 use std::collections::BTreeMap;
 
-pub use compare::compare;
+pub use compare::{Comparison, compare};
 pub use field::{Allowed, Field, Form, Value};
 pub use gather::{Gathered, Gathering, LeftOut};
 pub use hosts::Hosts;
