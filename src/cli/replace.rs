@@ -44,12 +44,15 @@ pub(crate) fn remove(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// A device or a folder is not taken away.
+/// A device or a folder is not taken away, nor a link, which may be `/dev/stdout`: what it leads to would stay as it is.
 fn only_a_file(path: &Path) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|known| !known.is_file()) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
-    }
-    Ok(())
+    let why = match fs::symlink_metadata(path) {
+        _ if path == Path::new("-") => "without --output it goes to standard output",
+        Ok(known) if known.is_symlink() => "it is a link: name the file that it leads to",
+        Ok(known) if !known.is_file() => "it is no regular file",
+        _ => return Ok(()),
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
 /// Hexadecimal digits at the end of the name of a file that is not whole.
@@ -205,9 +208,18 @@ mod tests {
         assert!(replace(folder.path(), b"x").is_err() && folder.path().is_dir());
         assert!(replace(Path::new("/dev/null"), b"x").is_err());
         assert!(remove(folder.path()).is_err() && remove(Path::new("/dev/null")).is_err());
+        assert!(replace(Path::new("-"), b"x").is_err() && !Path::new("-").exists());
         assert!(!remove(&folder.path().join("none")).unwrap());
         let nowhere = folder.path().join("none/x.prom");
         assert_eq!(replace(&nowhere, b"x").unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(names(folder.path()), [""; 0]);
+        // What links lead to: a file, nothing, and a file that is open.
+        let link = folder.path().join("link");
+        for target in ["/etc/passwd", "nowhere", "/proc/self/fd/1"] {
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            assert!(replace(&link, b"x").is_err() && remove(&link).is_err());
+            assert_eq!(fs::read_link(&link).unwrap(), Path::new(target));
+            fs::remove_file(&link).unwrap();
+        }
     }
 }

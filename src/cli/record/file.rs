@@ -48,6 +48,8 @@ impl Log {
             Err(error) => return Err(error),
         };
         let file = lock(&path)?;
+        // A link that led nowhere leads to a file now.
+        let path = fs::canonicalize(path)?;
         let length = whole(&file)?;
         let log = Self {
             path,
