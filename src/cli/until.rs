@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::os::fd::AsFd as _;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -37,6 +38,34 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     duration.ok_or_else(|| "expected a number of seconds, as 10 or 0.5".to_owned())
 }
 
+/// The signals that end a command, which from now on do nothing else. In a container, where it may be process 1, they would
+/// do nothing at all.
+fn signals() -> Result<SignalFd, Problem> {
+    let mut set = SigSet::empty();
+    set.add(Signal::SIGINT);
+    set.add(Signal::SIGTERM);
+    let blocked = set.thread_block();
+    let signals = blocked.and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC));
+    signals.map_err(|errno| {
+        let text = format!("host: wait for signals: {}", errno.desc());
+        Problem { text, errno: errno as i32 }
+    })
+}
+
+/// Lets the signals that end a command end it as one that did what it should.
+pub(crate) fn exit_on_signal() -> Result<(), Problem> {
+    let signals = signals()?;
+    let wait = move || {
+        while matches!(signals.read_signal(), Err(nix::errno::Errno::EINTR)) {}
+        std::process::exit(0);
+    };
+    let started = thread::Builder::new().stack_size(64 << 10).spawn(wait);
+    started.map(drop).map_err(|error| {
+        let text = format!("host: wait for signals: {error}");
+        Problem { text, errno: error.raw_os_error().unwrap_or(0) }
+    })
+}
+
 /// What ends waiting.
 #[derive(Debug)]
 pub(crate) struct Ends {
@@ -69,15 +98,7 @@ impl TimeArgs {
         parts: Option<Parts>,
     ) -> Result<(Watch, Ends), Problem> {
         let deadline = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let mut set = SigSet::empty();
-        set.add(Signal::SIGINT);
-        set.add(Signal::SIGTERM);
-        let blocked = set.thread_block();
-        let signals = blocked.and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC));
-        let signals = signals.map_err(|errno| {
-            let text = format!("host: wait for signals: {}", errno.desc());
-            Problem { text, errno: errno as i32 }
-        })?;
+        let signals = signals()?;
         let mut options = Options::default();
         options.preference = source.preference(common);
         options.devices = asked.iter().map(|own| own.device.clone()).collect();

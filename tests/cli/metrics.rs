@@ -7,6 +7,8 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::thread;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -278,6 +280,23 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// Process 1 of a container has no signal that ends it without being asked for.
+#[test]
+fn a_signal_ends_the_server() {
+    let tree = Tree::new();
+    tree.with_roce();
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+        let mut server = Server::new(&tree);
+        let waiting = server.connect();
+        let reply = server.ask("GET /metrics HTTP/1.1\r\n\r\n");
+        assert!(reply.starts_with("HTTP/1.1 200 OK"), "{reply}");
+        kill(Pid::from_raw(server.pid().try_into().unwrap()), signal).unwrap();
+        let status = server.0.wait().unwrap();
+        assert_eq!(status.code(), Some(0), "{signal}: {status:?}");
+        drop(waiting);
     }
 }
 

@@ -25,6 +25,7 @@ use crate::hosts::{Seen, choose, host, look_to_choose, missing};
 use crate::output::Output;
 use crate::report::Report;
 use crate::selection::Asked;
+use crate::until::exit_on_signal;
 use catalogue::{
     BUILD, COMMANDS, DEVICE, DIFFERS, DURATION, EFFECTIVE, ENABLED, FINDINGS, GID_INDEX, GID_TABLE,
     GIDS, GIDS_ELSEWHERE, Kind, MAX_MTU, MTU, Metric, NUMA_NODE, PHYS_STATE, PORT_INFO, PROBLEMS,
@@ -51,7 +52,7 @@ fn bytes(rate: Rate) -> u128 {
 /// The status is 3 if something could not be read; the metrics say so as well, and have all the rest.
 /// Findings do not change it, nor does a part of the hardware that could not be read: it has no sample.
 ///
-/// --listen serves them until it is stopped, GET and HEAD of /metrics, and reads once for each scrape.
+/// --listen serves them until SIGTERM or SIGINT, GET and HEAD of /metrics, and reads once for each scrape.
 /// It has no TLS: put a proxy before it, or leave it on loopback.
 #[derive(Debug, Args)]
 #[command(
@@ -122,6 +123,10 @@ pub(crate) fn answer(
         since: Instant::now(),
     };
     if let Some(listen) = args.listen {
+        if let Err(problem) = exit_on_signal() {
+            report.host_problem(problem);
+            return Ok(Output::Text(Vec::new()));
+        }
         // What a reading lacks is in its metrics.
         let serving = serve(listen, &mut || {
             read(common, args, &mut from, &mut Report::default()).unwrap_or_default()
