@@ -298,8 +298,16 @@ fn tell(counters: &Counters, report: &mut Report) {
     }
 }
 
-/// Says which counters are missing beside the one that was refused.
+/// Says which counters are missing beside the one that was refused, and of which devices sysfs hides some.
 fn tell_left_out(counters: &Counters, report: &mut Report) {
+    let hidden = counters.devices.iter().filter(|own| own.is_hidden && own.problems.is_empty());
+    let hidden: Vec<String> = hidden.map(|own| own.device.clone()).collect();
+    if !hidden.is_empty() {
+        let names = some(&hidden);
+        report.note(format!(
+            "not read, as sysfs does not show the device: what netlink does not have of {names}"
+        ));
+    }
     for own in &counters.devices {
         for port in own.ports.iter().filter(|port| !port.left_out.is_empty()) {
             let (device, number, names) = (&own.device, port.number, port.left_out.join(", "));

@@ -58,6 +58,8 @@ pub struct DeviceCounters {
     pub resources: Option<Vec<ResourceUse>>,
     /// Files of the whole device that were not read: see [`CounterReader::frugal`].
     pub left_out: Vec<String>,
+    /// Whether sysfs does not show the device, so that its ports lack what only sysfs has.
+    pub is_hidden: bool,
     /// What could not be read and is no port's.
     pub problems: Vec<Error>,
 }
@@ -176,7 +178,7 @@ impl CounterReader {
     /// Reads the counters of these ports of these devices.
     ///
     /// Where a network namespace or a container hides sysfs, what only sysfs has is not there: that is no
-    /// problem.
+    /// problem ([`DeviceCounters::is_hidden`]).
     #[must_use]
     pub fn read(
         &mut self,
@@ -195,6 +197,7 @@ impl CounterReader {
                 ports: numbers.map(PortCounters::new).collect(),
                 resources: None,
                 left_out: Vec::new(),
+                is_hidden: false,
                 problems: Vec::new(),
             });
         }
@@ -318,7 +321,10 @@ impl CounterReader {
         match sysfs.of(device) {
             Ok(sysfs) => Some(sysfs),
             // Hidden by a container, or gone.
-            Err(error) if error.errno() == libc::ENOENT && device.index.is_some() => None,
+            Err(error) if error.errno() == libc::ENOENT && device.index.is_some() => {
+                own.is_hidden = true;
+                None
+            }
             Err(error) => {
                 own.problems.push(error);
                 None

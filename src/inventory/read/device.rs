@@ -155,7 +155,13 @@ fn read_pkeys(reader: &Reader<'_>, device: &str, port: u32) -> Result<Vec<(u32, 
 /// they cannot be looked at, or if another device is in this one's place, as in another namespace's sysfs.
 fn has_types(reader: &Reader<'_>, device: &str, port: u32) -> Option<bool> {
     match reader.sysfs() {
-        Ok(own) => own.port(device, port).ok()?.join("gid_attrs/types").can_be_read(),
+        Ok(own) => {
+            let port = own.port(device, port).ok()?;
+            let types = port.join("gid_attrs/types");
+            // Something may cover the folder. A table of length 0 has no files.
+            let is_empty = || types.join("0").is_gone() && !port.join("gids/0").is_gone();
+            types.can_be_read().map(|can_be_read| can_be_read && !is_empty())
+        }
         Err(_) => reader.has_no_name_in_sysfs().then_some(false),
     }
 }
@@ -226,7 +232,13 @@ mod tests {
         std::fs::remove_file(folder.join("gid_attrs")).unwrap();
         let types = folder.join("gid_attrs/types");
         std::fs::create_dir_all(&types).unwrap();
+        assert_eq!(has(), Some(true), "a table of length 0");
+        std::fs::create_dir_all(folder.join("gids")).unwrap();
+        std::fs::write(folder.join("gids/0"), "").unwrap();
+        assert_eq!(has(), Some(false), "something covers the folder");
+        std::fs::write(types.join("0"), "").unwrap();
         assert_eq!(has(), Some(true));
+        std::fs::remove_file(types.join("0")).unwrap();
         // A circle, which no user can look at.
         std::fs::remove_dir(&types).unwrap();
         std::os::unix::fs::symlink(&types, &types).unwrap();
