@@ -193,6 +193,15 @@ impl<'p> Groups<'p> {
         self.places.get(&own).map_or(&[], Vec::as_slice)
     }
 
+    /// The first group that selects by boards and drivers, and by these: it is in both lists.
+    fn first_of_both(&self, board: &str, driver: &str) -> Option<usize> {
+        let by_board = self.find(Selector::BoardOfBoth(Some(board)));
+        let by_driver = self.find(Selector::DriverOfBoth(driver));
+        let shorter = if by_board.len() < by_driver.len() { by_board } else { by_driver };
+        let is_of = |own: &Group<'_>| own.boards.contains(board) && own.drivers.contains(driver);
+        shorter.iter().copied().find(|place| self.all.get(*place).is_some_and(is_of))
+    }
+
     fn group_of<'d>(
         &self,
         record: &'d DeviceRecord,
@@ -207,17 +216,9 @@ impl<'p> Groups<'p> {
         let by_board = (!has_none).then(|| find(Selector::Board(board)));
         let by_both = match (board, driver) {
             _ if has_none => &[][..],
-            (Some(board), Some(driver)) => {
-                let by_board = find(Selector::BoardOfBoth(Some(board)));
-                let by_driver = find(Selector::DriverOfBoth(driver));
-                let fewer = if by_board.len() < by_driver.len() { by_board } else { by_driver };
-                let is_of =
-                    |own: &Group<'_>| own.boards.contains(board) && own.drivers.contains(driver);
-                let is_of = |place: &&usize| self.all.get(**place).is_some_and(is_of);
-                let first =
-                    || fewer.iter().copied().find(|place| is_of(&place)).into_iter().collect();
-                pairs.entry(Selector::Both(board, driver)).or_insert_with(first)
-            }
+            (Some(board), Some(driver)) => pairs
+                .entry(Selector::Both(board, driver))
+                .or_insert_with(|| self.first_of_both(board, driver).into_iter().collect()),
             (None, Some(driver)) => find(Selector::DriverOfBoth(driver)),
             (board, None) => find(Selector::BoardOfBoth(board)),
         };
