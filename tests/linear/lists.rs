@@ -505,15 +505,25 @@ fn groups_that_are_expected() {
     }
     let folder = TempDir::new().unwrap();
     let file = |name: &str| folder.path().join(name);
-    for key in ["name", "board", "driver", "firmware", "roce_v2_ipv4"] {
+    for key in ["name", "board", "driver", "firmware", "roce_v2_ipv4", "unread", "unlisted"] {
         let counts = [1, 2, 4].map(|times| {
             let mut document = with_devices(times * COUNT);
             for (n, own) in document["devices"].as_array_mut().unwrap().iter_mut().enumerate() {
                 let board = if key == "driver" { "one".to_owned() } else { format!("board_{n}") };
                 own["hardware"] = json!({ "board_id": board });
+                if key == "unread" {
+                    own["driver"] = Value::Null;
+                }
+            }
+            if key == "unlisted" {
+                let problem = json!({ "error": "no", "errno": 5 });
+                let own = |n| json!({ "device": format!("mlx4_{n}"), "problem": problem });
+                document["unlisted"] = (0..times * COUNT).map(own).collect();
             }
             let group = |n: usize| {
                 let own = match key {
+                    "unread" if n == 0 => "driver = 'unknown(1000)'".to_owned(),
+                    "unread" | "unlisted" => format!("name = 'other_{n}'"),
                     "name" => format!("name = 'mlx5_{}'", 2 * n),
                     "board" => format!("board = 'board_{}'", 2 * n),
                     // Of the board that all devices have, and not of their driver.

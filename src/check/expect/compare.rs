@@ -23,7 +23,7 @@ pub fn compare(
     Comparison::of(pattern).compare(inventory, is_wanted)
 }
 
-/// A pattern that any number of hosts are compared with. What each costs depends little on how long the pattern is.
+/// A pattern that any number of hosts are compared with. It is prepared once; for a host each group costs little.
 ///
 /// ```
 /// use uverbs::check::expect::{Comparison, Gathering};
@@ -64,30 +64,11 @@ impl<'p> Comparison<'p> {
         }
         let scene = Scene::of(inventory);
         let groups = all.groups_of(&inventory.devices);
-        let mut list = Vec::new();
-        let mut counts = vec![0; all.all.len()];
-        let mut unknown = BTreeSet::new();
-        for (record, own) in inventory.devices.iter().zip(&groups) {
-            match own {
-                Grouped::Of(place) => counts.get_mut(*place).into_iter().for_each(|own| *own += 1),
-                Grouped::Unknown(_) => {
-                    unknown.insert(record.device.name.as_str());
-                }
-                Grouped::None => {}
-            }
-        }
-        let mut listed = Listed::of(inventory, is_wanted);
+        let listed = Listed::of(inventory, is_wanted);
         let is_list_known = listed.is_known();
-        let is_whole = is_list_known && listed.others.is_empty() && unknown.is_empty();
-        for (own, count) in all.all.iter().zip(counts) {
-            // Most groups of a long pattern are of other hosts.
-            if is_whole && count == 0 && own.may_be_none {
-                continue;
-            }
-            list.extend(compare_count(&listed, own, count, own.how_many_of(&unknown)));
-            if !is_whole {
-                listed.leave_to(own.own);
-            }
+        let mut list = Vec::new();
+        for (place, tally) in all.tallies(inventory, &groups, &listed).into_iter().enumerate() {
+            list.extend(compare_count(&listed, all, place, tally));
         }
         if pattern.only_these_devices && !is_list_known {
             list.push(unread_list("which devices there are"));
@@ -138,6 +119,19 @@ struct Groups<'p> {
     places: Places<'p>,
 }
 
+/// How many devices of a host are of a group, and how many may be.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    devices: usize,
+    /// Of these it is not known whether they are.
+    unknown: usize,
+    /// Those that could not be listed, and those that are not wanted, without those that are of an earlier group in any case.
+    unlisted: usize,
+    others: usize,
+    /// Of the group's names, those of devices that are listed.
+    listed: usize,
+}
+
 /// The places of groups, ascending.
 type Places<'p> = BTreeMap<Selector<'p>, Vec<usize>>;
 
@@ -145,6 +139,8 @@ type Places<'p> = BTreeMap<Selector<'p>, Vec<usize>>;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Selector<'p> {
     Name(&'p str),
+    /// The same of groups that have names and nothing else: the first has such a device in any case.
+    OnlyName(&'p str),
     /// `None` finds all of these, for a device whose board is not known.
     Board(Option<&'p str>),
     /// The same of drivers.
@@ -167,18 +163,81 @@ struct Group<'p> {
     drivers: BTreeSet<&'p str>,
     /// Whether a host may have none.
     may_be_none: bool,
+    /// How many of its names are not of an earlier group in any case.
+    free: usize,
 }
 
 impl<'p> Groups<'p> {
     fn of(pattern: &'p HostPattern) -> Self {
-        let all: Vec<Group<'p>> = pattern.devices.iter().map(Group::of).collect();
+        let mut all: Vec<Group<'p>> = pattern.devices.iter().map(Group::of).collect();
         let mut places = Places::new();
-        for (place, own) in all.iter().enumerate() {
+        for (place, own) in all.iter_mut().enumerate() {
             for selector in own.selectors() {
                 places.entry(selector).or_default().push(place);
             }
+            let is_free = |name: &&&'p str| !places.contains_key(&Selector::OnlyName(name));
+            own.free = own.names.iter().filter(is_free).count();
+            if own.is_by_name_only() {
+                for name in &own.names {
+                    places.entry(Selector::OnlyName(name)).or_insert_with(|| vec![place]);
+                }
+            }
         }
         Self { all, places }
+    }
+
+    /// Whether a device of this name is of a group before this place in any case.
+    fn is_taken(&self, name: &str, place: usize) -> bool {
+        self.find(Selector::OnlyName(name)).first().is_some_and(|first| *first < place)
+    }
+
+    /// How many devices of a host are of each group, and how many may be.
+    fn tallies(
+        &self,
+        inventory: &Inventory,
+        groups: &[Grouped],
+        listed: &Listed<'_>,
+    ) -> Vec<Tally> {
+        let mut all = vec![Tally::default(); self.all.len()];
+        let mut unknown = BTreeSet::new();
+        for (record, own) in inventory.devices.iter().zip(groups) {
+            match own {
+                Grouped::Of(place) => {
+                    all.get_mut(*place).into_iter().for_each(|own| own.devices += 1);
+                }
+                Grouped::Unknown(_) => {
+                    unknown.insert(record.device.name.as_str());
+                }
+                Grouped::None => {}
+            }
+        }
+        let mut left = Tally {
+            unknown: unknown.len(),
+            unlisted: listed.unlisted.len(),
+            others: listed.others.len(),
+            ..Tally::default()
+        };
+        let mut count = |names: &BTreeSet<&str>, may_be_taken, add: fn(&mut Tally)| {
+            for name in names {
+                for place in self.find(Selector::Name(name)) {
+                    let is_left = may_be_taken || !self.is_taken(name, *place);
+                    all.get_mut(*place).filter(|_| is_left).into_iter().for_each(add);
+                }
+            }
+        };
+        count(&unknown, true, |own| own.unknown += 1);
+        count(&listed.unlisted, false, |own| own.unlisted += 1);
+        count(&listed.others, false, |own| own.others += 1);
+        count(&listed.names, false, |own| own.listed += 1);
+        for (group, own) in self.all.iter().zip(&mut all) {
+            if group.names.is_empty() {
+                *own = Tally { devices: own.devices, ..left };
+            } else if group.is_by_name_only() {
+                left.unlisted -= own.unlisted;
+                left.others -= own.others;
+            }
+        }
+        all
     }
 
     /// The groups of a host's devices.
@@ -244,7 +303,11 @@ impl<'p> Group<'p> {
         let [names, boards, drivers] = [&own.names, &own.boards, &own.drivers]
             .map(|list| list.iter().map(String::as_str).collect());
         let may_be_none = own.count.as_ref().is_none_or(|count| count.has_number(0));
-        Self { own, fields: OnceCell::new(), names, boards, drivers, may_be_none }
+        Self { own, fields: OnceCell::new(), names, boards, drivers, may_be_none, free: 0 }
+    }
+
+    fn is_by_name_only(&self) -> bool {
+        !self.names.is_empty() && self.boards.is_empty() && self.drivers.is_empty()
     }
 
     fn fields(&self) -> &[Expected<'p>] {
@@ -271,15 +334,6 @@ impl<'p> Group<'p> {
             drivers.map(Selector::Driver).collect()
         } else {
             vec![Selector::Any]
-        }
-    }
-
-    /// How many of these devices may be of the group, by their names.
-    fn how_many_of(&self, devices: &BTreeSet<&str>) -> usize {
-        if self.names.is_empty() {
-            devices.len()
-        } else {
-            devices.iter().filter(|name| self.names.contains(*name)).count()
         }
     }
 
@@ -335,8 +389,6 @@ pub(super) fn to_u64(count: usize) -> u64 {
 /// What is known of which devices there are.
 struct Listed<'i> {
     names: BTreeSet<&'i str>,
-    /// Names that are of earlier groups, if they are there.
-    taken: BTreeSet<&'i str>,
     /// Whether there may be any others.
     is_open: bool,
     /// Those of the wanted that could not be listed.
@@ -350,58 +402,43 @@ impl<'i> Listed<'i> {
         let unlisted = inventory.unlisted.iter().map(|(name, _)| name.as_str());
         let (unlisted, mut others): (BTreeSet<_>, BTreeSet<_>) =
             unlisted.partition(|name| is_wanted(name));
-        others.extend(inventory.others.iter().map(|own| own.name.as_str()));
-        Self {
-            names: inventory.devices.iter().map(|own| own.device.name.as_str()).collect(),
-            taken: BTreeSet::new(),
-            is_open: inventory.list_failure.is_some(),
-            unlisted,
-            others,
-        }
+        let names: BTreeSet<&str> =
+            inventory.devices.iter().map(|own| own.device.name.as_str()).collect();
+        let more = inventory.others.iter().map(|own| own.name.as_str());
+        others.extend(more.filter(|name| !names.contains(name)));
+        Self { names, is_open: inventory.list_failure.is_some(), unlisted, others }
     }
 
     fn is_known(&self) -> bool {
         !self.is_open && self.unlisted.is_empty()
     }
 
-    /// Takes away what a group has in any case, and so no later one.
-    fn leave_to(&mut self, own: &'i DevicePattern) {
-        if own.boards.is_empty() && own.drivers.is_empty() {
-            for name in &own.names {
-                self.unlisted.remove(name.as_str());
-                self.others.remove(name.as_str());
-                self.taken.insert(name);
-            }
-        }
-    }
-
     /// Whether a group may have a device of which not even the name is known.
-    fn may_lack(&self, own: &DevicePattern) -> bool {
-        let is_listed = |name: &String| {
-            [&self.names, &self.others, &self.taken].iter().any(|own| own.contains(name.as_str()))
-        };
-        self.is_open && (own.names.is_empty() || !own.names.iter().all(is_listed))
+    fn may_lack(&self, own: &Group<'_>, tally: Tally) -> bool {
+        self.is_open && (own.names.is_empty() || tally.listed + tally.others < own.free)
     }
 }
 
 /// Compares how many devices a group has. Of so many more it is not known; these have findings of their own.
 fn compare_count(
     listed: &Listed<'_>,
-    group: &Group<'_>,
-    count: usize,
-    unknown: usize,
+    groups: &Groups<'_>,
+    place: usize,
+    tally: Tally,
 ) -> Option<Finding> {
+    let group = groups.all.get(place)?;
     let own = group.own;
     let allowed = own.count.as_ref()?;
-    let number = to_u64(count);
-    if allowed.allows_more(number, number.saturating_add(to_u64(unknown))) {
+    let [number, unknown, others] = [tally.devices, tally.unknown, tally.others].map(to_u64);
+    // Most groups of a long pattern are of other hosts.
+    let is_none = number + unknown + others == 0 && tally.unlisted == 0 && !listed.is_open;
+    if is_none && group.may_be_none || allowed.allows_more(number, number.saturating_add(unknown)) {
         return None;
     }
-    let is_known = !listed.may_lack(own) && group.how_many_of(&listed.unlisted) == 0;
-    let others = to_u64(group.how_many_of(&listed.others));
+    let is_known = !listed.may_lack(group, tally) && tally.unlisted == 0;
     let is_partial = others > 0;
     // Those that were not asked for may be of the group.
-    let most = number.saturating_add(to_u64(unknown)).saturating_add(others);
+    let most = number.saturating_add(unknown).saturating_add(others);
     if allowed.has_number(number) && is_known {
         return None;
     }
@@ -414,7 +451,7 @@ fn compare_count(
     }
     let is_missing = |name: &&str| {
         !listed.names.contains(name)
-            && !listed.taken.contains(name)
+            && !groups.is_taken(name, place)
             && !listed.others.contains(name)
     };
     let missing: Vec<&str> = own.names.iter().map(String::as_str).filter(is_missing).collect();
