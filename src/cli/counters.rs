@@ -144,6 +144,8 @@ struct PortRow<'a> {
     firmware_commands: Option<u32>,
     /// Counters that were not asked for, as the question that gives them was refused for another.
     left_out: &'a [String],
+    /// Whether sysfs does not show the device, so that what only sysfs has is missing.
+    is_hidden: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -370,6 +372,7 @@ fn document(
             files: port.cost.files,
             firmware_commands: port.cost.firmware_commands,
             left_out: &port.left_out,
+            is_hidden: own.is_hidden,
         }));
         let used = own.resources.iter().flatten();
         resources.extend(used.map(|it| ResourceRow { device, kind: &it.kind, used: it.used }));

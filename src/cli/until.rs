@@ -38,12 +38,9 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     duration.ok_or_else(|| "expected a number of seconds, as 10 or 0.5".to_owned())
 }
 
-/// The signals that end a command, which from now on do nothing else. In a container, where it may be process 1, they would
-/// do nothing at all.
-fn signals() -> Result<SignalFd, Problem> {
-    let mut set = SigSet::empty();
-    set.add(Signal::SIGINT);
-    set.add(Signal::SIGTERM);
+/// Signals that end a command, which from now on do nothing else.
+fn signals(all: impl IntoIterator<Item = Signal>) -> Result<SignalFd, Problem> {
+    let set: SigSet = all.into_iter().collect();
     let blocked = set.thread_block();
     let signals = blocked.and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC));
     signals.map_err(|errno| {
@@ -52,9 +49,10 @@ fn signals() -> Result<SignalFd, Problem> {
     })
 }
 
-/// Lets the signals that end a command end it as one that did what it should.
+/// Lets SIGTERM end the command as one that did what it should. In a container, where it may be process 1, the signal would do
+/// nothing.
 pub(crate) fn exit_on_signal() -> Result<(), Problem> {
-    let signals = signals()?;
+    let signals = signals([Signal::SIGTERM])?;
     let wait = move || {
         while matches!(signals.read_signal(), Err(nix::errno::Errno::EINTR)) {}
         std::process::exit(0);
@@ -98,7 +96,7 @@ impl TimeArgs {
         parts: Option<Parts>,
     ) -> Result<(Watch, Ends), Problem> {
         let deadline = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let signals = signals()?;
+        let signals = signals([Signal::SIGINT, Signal::SIGTERM])?;
         let mut options = Options::default();
         options.preference = source.preference(common);
         options.devices = asked.iter().map(|own| own.device.clone()).collect();

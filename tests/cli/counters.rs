@@ -92,7 +92,7 @@ fn json() {
     assert_eq!(row("cmds_err")["port"], json!(null));
     let port = json!([{
         "device": "mlx5_0", "port": 1, "optional": {}, "netlink_requests": 0, "files": 6,
-        "firmware_commands": null, "left_out": [],
+        "firmware_commands": null, "left_out": [], "is_hidden": false,
     }]);
     assert_eq!((&answer["ports"], &answer["resources"]), (&port, &json!(null)));
 }

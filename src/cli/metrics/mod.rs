@@ -52,7 +52,7 @@ fn bytes(rate: Rate) -> u128 {
 /// The status is 3 if something could not be read; the metrics say so as well, and have all the rest.
 /// Findings do not change it, nor does a part of the hardware that could not be read: it has no sample.
 ///
-/// --listen serves them until SIGTERM or SIGINT, GET and HEAD of /metrics, and reads once for each scrape.
+/// --listen serves them until it is stopped (SIGTERM), GET and HEAD of /metrics, and reads once for each scrape.
 /// It has no TLS: put a proxy before it, or leave it on loopback.
 #[derive(Debug, Args)]
 #[command(
