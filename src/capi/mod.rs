@@ -71,6 +71,7 @@
 
 #![expect(unsafe_code, reason = "C hands pointers, and only its contract says what they point to")]
 
+mod cancel;
 mod layout;
 pub mod mlx5;
 pub mod umad;
@@ -82,8 +83,10 @@ use std::panic::catch_unwind;
 
 use rustix::io::Errno;
 
+use self::cancel::Uncancelled;
+
 /// Runs the body of a C function that does not change `errno`. A panic, which would be a bug here, does not
-/// cross into C: the function returns `failed`.
+/// cross into C: the function returns `failed`. The thread is not cancelled meanwhile.
 fn guarded<T>(failed: T, body: impl FnOnce() -> T) -> T {
     let before = nix::errno::Errno::last_raw();
     let answer = caught(failed, body);
@@ -103,6 +106,7 @@ fn reasoned(failed: c_int, body: impl FnOnce() -> c_int) -> c_int {
 }
 
 fn caught<T>(failed: T, body: impl FnOnce() -> T) -> T {
+    let _whole = Uncancelled::new();
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(failed)
 }
 

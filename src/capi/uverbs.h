@@ -22,7 +22,8 @@
  * similar functions turn them into numbers.
  *
  * Several threads may call every function at once, also for one context. No thread may use what
- * another thread closes, frees or releases.
+ * another thread closes, frees or releases. A thread that is cancelled (pthread_cancel(3)) in a function
+ * of this library ends after the function; one that waits in ibv_get_async_event() ends at once.
  */
 #ifndef UVERBS_CAPI_H
 #define UVERBS_CAPI_H

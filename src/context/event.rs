@@ -108,13 +108,19 @@ impl AsyncEvents {
 }
 
 /// Reads one record of an event file.
-pub(crate) fn read_event(fd: impl AsFd) -> Result<Event, Cause> {
+fn read_event(fd: impl AsFd) -> Result<Event, Cause> {
     let mut record = AsyncEvent::new_zeroed();
-    match rustix::io::read(fd, record.as_mut_bytes()).map_err(Cause::of)? {
-        length if length == size_of::<AsyncEvent>() => {
-            Ok(Event { event_type: EventType(record.event_type), element: record.element })
+    let length = rustix::io::read(fd, record.as_mut_bytes()).map_err(Cause::of)?;
+    Event::of(record, length)
+}
+
+impl Event {
+    /// The event of a record of which so many bytes were read.
+    pub(crate) fn of(record: AsyncEvent, length: usize) -> Result<Self, Cause> {
+        if length != size_of::<AsyncEvent>() {
+            return Err(Cause::Malformed("part of an event"));
         }
-        _ => Err(Cause::Malformed("part of an event")),
+        Ok(Self { event_type: EventType(record.event_type), element: record.element })
     }
 }
 

@@ -28,8 +28,6 @@ use crate::ioctl::sys::kernel::Kernel;
 use cause::cause;
 
 pub use device::DeviceAttributes;
-#[cfg(feature = "capi")]
-pub(crate) use event::read_event;
 pub use event::{AsyncEvents, Event, EventType};
 pub use probe::probe_driver;
 

@@ -246,7 +246,8 @@ impl Initramfs {
         {
             self.dynamic(&format!("{folder}/{}", pair.name), &fs::read(program)?, tree)?;
         }
-        Ok(())
+        // The C library loads it when a thread is cancelled.
+        self.taken(&library_of("libgcc_s.so.1", tree)?, tree)
     }
 
     /// Adds a static program.
@@ -277,13 +278,7 @@ impl Initramfs {
         let mut found: Vec<String> =
             needs.loader.iter().map(|path| path.trim_start_matches('/').to_owned()).collect();
         for library in needs.libraries {
-            let folders = tree.library_path().into_iter();
-            let mut candidates = folders.map(|folder| format!("{folder}/{library}"));
-            let place = candidates.find(|candidate| in_tree(tree.directory, candidate).is_ok());
-            found
-                .push(place.with_context(|| {
-                    format!("{path} needs {library}, which is not in the tree")
-                })?);
+            found.push(library_of(&library, tree).with_context(|| format!("for {path}"))?);
         }
         for place in found {
             self.taken(&place, tree)?;
@@ -336,6 +331,14 @@ impl Initramfs {
         trailer(archive.to)?.flush()?;
         Ok(())
     }
+}
+
+/// Where a library is in a tree.
+fn library_of(library: &str, tree: Tree) -> Result<String> {
+    let folders = tree.library_path().into_iter();
+    let mut candidates = folders.map(|folder| format!("{folder}/{library}"));
+    let place = candidates.find(|candidate| in_tree(tree.directory, candidate).is_ok());
+    place.with_context(|| format!("{library} is not in the tree"))
 }
 
 /// An archive being written.
