@@ -58,7 +58,7 @@ pub extern "C" fn ibv_get_sysfs_path() -> *const c_char {
 /// −1 with `errno` if it cannot be read; −1 if the text does not fit with its NUL; `EINVAL` for NULL. If `size` is 0, the answer of a file that can be read is 0.
 ///
 /// # Safety
-/// `dir` and `file` are NULL or C strings, `buf` is NULL or has room for `size` bytes.
+/// `dir` and `file` are NULL or C strings, `buf` is NULL or has room for `size` bytes. They may overlap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_read_sysfs_file(
     dir: *const c_char,
@@ -73,14 +73,14 @@ pub unsafe extern "C" fn ibv_read_sysfs_file(
     let dir = unsafe { CStr::from_ptr(dir) };
     // SAFETY: the same.
     let file = unsafe { CStr::from_ptr(file) };
+    // A slash at the beginning of the file's name does not make the folder another one. `buf` may be the memory of either.
+    let path = [dir.to_bytes(), file.to_bytes()].join(&b'/');
     // There is no more of anything.
     let size = size.min(isize::MAX.unsigned_abs());
     // SAFETY: not NULL, so by the contract `size` bytes of the caller's; whether they hold
     // something does not matter to `MaybeUninit`.
     let buf = unsafe { slice::from_raw_parts_mut(buf.cast::<MaybeUninit<u8>>(), size) };
     let answer = guarded(Err(Errno::IO), || {
-        // A slash at the beginning of the file's name does not make the folder another one.
-        let path = [dir.to_bytes(), file.to_bytes()].join(&b'/');
         let text = read_file(Path::new(OsStr::from_bytes(&path)), buf)?;
         Ok(text.map_or(-1, |text| c_int::try_from(text.len()).unwrap_or(c_int::MAX)))
     });
