@@ -20,14 +20,17 @@
 //!
 //! - `LD_LIBRARY_PATH` with that folder: a program that uses only functions of `uverbs.h` runs
 //!   unchanged. A program that uses another function ends. It ends at the start if the version is
-//!   missing (`version … not found`), otherwise when it calls the function (`symbol lookup error`). This
-//!   also applies to functions with the old layout of `IBVERBS_1.0`, and to functions that are private to
-//!   a release of rdma-core (`IBVERBS_PRIVATE_44`), which rdma-core's own tools use.
+//!   missing (`version … not found`), or if the program was linked with `-z now`; otherwise when it calls
+//!   the function (`symbol lookup error`). This also applies to functions with the old layout of
+//!   `IBVERBS_1.0`, and to functions that are private to a release of rdma-core (`IBVERBS_PRIVATE_44`),
+//!   which rdma-core's own tools use.
 //! - `LD_PRELOAD` of the library: the functions of `uverbs.h` come from this library, all others from
 //!   rdma-core. Queries are answered. On a context of this library nothing can be made: a protection
 //!   domain, a queue or a region is NULL, and `errno` is `EOPNOTSUPP` or the kernel's error for a node
-//!   that is open only for reading. Nothing crashes. A program that moves data, such as NCCL or UCX, must
-//!   use rdma-core.
+//!   that is open only for reading. rdma-core's tools take the type of a GID from a private function of
+//!   their release, `ibv_query_gid_type`, which does not come from here and fails on such a context. So
+//!   `ibv_devinfo -v` shows no GIDs, and `ibv_init_ah_from_wc` fails. Nothing crashes. A program that moves
+//!   data, such as NCCL or UCX, must use rdma-core.
 //! - `dlopen` and `dlvsym`: as with `LD_LIBRARY_PATH`. A missing function is NULL.
 //!
 //! A static library that cargo built contains Rust's standard library. Two such libraries do not link into
@@ -48,6 +51,7 @@
 //! | | rdma-core 44 to 65 | here |
 //! |---|---|---|
 //! | `ibv_query_gid_table` with room for more than 2,047 entries | `-EINVAL` | answers |
+//! | `pthread_cancel` of a thread in a function | may lose what the function has open | ends the thread after the function; at once in `ibv_get_async_event` |
 //! | NULL instead of a device, a context or an answer | crashes, or `EFAULT` | `EINVAL`, or what `uverbs.h` says |
 //! | `ibv_open_device` of a node without permission to open it | `ENOENT` if `/dev/char` has no link to it; waits 5 s if that folder exists | `EACCES`, at once |
 //! | list of devices after one was renamed | has the old name | has the new one |

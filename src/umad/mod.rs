@@ -12,7 +12,7 @@
 //! | a port that has no GIDs (a representor) or P_Keys (iWARP) | has none | the whole CA fails |
 //! | a port that cannot be read | is an error of its own | the whole CA fails |
 //! | no device at all | an empty list, `ENODEV` | a device named `mthca0` |
-//! | a file without the value that belongs there | an error (`EPROTO`) | what `strtoul` makes of it |
+//! | a file without the value that belongs there | an error (`EPROTO`) | the number that `strtoul` reads, 0 of no number |
 //!
 //! Both use the same default device and port: see [`default_port`].
 //!

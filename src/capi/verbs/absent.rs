@@ -56,16 +56,25 @@ const _: () = assert!(size_of::<ContextOps>() == 32 * size_of::<usize>());
 /// More words than `struct verbs_ex_private` has in any release.
 const WORDS: usize = 256;
 
+type Function = unsafe extern "C" fn() -> *mut c_void;
+
 /// For rdma-core's library in the same process, if it gets a context of this library. It looks here for
 /// `struct verbs_ex_private` with the functions of its drivers, whose positions differ between releases.
 /// None of these functions makes anything. (Other functions of drivers need what these would have made.)
+/// Before them, in each release, are at least two words of bits: which questions the kernel does not know, and the
+/// driver's number. With zeros the kernel is asked, and refuses a number that is not the driver's.
 #[repr(transparent)]
-struct Private(UnsafeCell<[unsafe extern "C" fn() -> *mut c_void; WORDS]>);
+struct Private(UnsafeCell<[Option<Function>; WORDS]>);
 
 // SAFETY: nothing here reads or writes it; rdma-core's library, whose it is then, may.
 unsafe impl Sync for Private {}
 
-static PRIVATE: Private = Private(UnsafeCell::new([nothing; WORDS]));
+static PRIVATE: Private = Private(UnsafeCell::new({
+    let mut words = [Some(nothing as Function); WORDS];
+    words[0] = None;
+    words[1] = None;
+    words
+}));
 
 /// Its address.
 pub(super) fn private() -> *mut c_void {
