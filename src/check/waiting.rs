@@ -197,6 +197,10 @@ pub(super) fn check_waiting(
                     "give the port's interface a link-local IPv6 address (addrgenmode), or one of IPv4"
                         .into()
                 }
+                // Of such an interface the kernel makes GIDs only when the device is created.
+                (None, None) if *has_netdev == Some(true) && is_soft => format!(
+                    "give the port's interface an IPv4 or a global IPv6 address; if it is loopback or a tunnel, create the device again then{why}"
+                ),
                 (None, None) if *has_netdev == Some(true) => {
                     format!("give the port's interface an IPv4 or a global IPv6 address{why}")
                 }
