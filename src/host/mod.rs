@@ -38,8 +38,8 @@ use crate::cm::ConnectionManager;
 use crate::context::Context;
 use crate::device::{Absence, Device};
 use crate::error::{Cause, Error, Request, Result};
-use crate::netlink::rdma::{devices_request, message_type};
-use crate::netlink::{Message, Socket, attributes};
+use crate::netlink::Socket;
+use crate::netlink::rdma::{devices_request, setting, settings_request};
 use crate::sysfs::{CLASS, Folder, Sysfs, VERBS_CLASS, is_absent};
 use crate::text::{is_device_name, is_node_name, natural};
 pub(crate) use list::means_no_netlink;
@@ -263,20 +263,14 @@ impl Host {
     /// # Errors
     /// Those of RDMA netlink; `EINVAL` if the kernel does not know the question.
     pub(crate) fn system_setting(&mut self, kind: u16) -> Result<Option<u8>> {
-        let request = Message::new(message_type(abi::op::SYS_GET), &[]);
         let Some(socket) = self.socket()? else { return Ok(None) };
-        let mut setting = None;
-        let asked = socket.ask(vec![request], |_, reply| {
-            for attribute in attributes(reply.map_err(Cause::of)?) {
-                let attribute = attribute?;
-                if attribute.kind == kind {
-                    setting = Some(attribute.u8()?);
-                }
-            }
+        let mut own = None;
+        let asked = socket.ask(vec![settings_request()], |_, reply| {
+            own = setting(reply.map_err(Cause::of)?, kind)?;
             Ok(())
         });
         asked.map_err(|cause| Error::of_host(Request::Netlink, cause))?;
-        Ok(setting)
+        Ok(own)
     }
 
     /// Why there may be no device to list, in the order of what to look at first.
@@ -363,6 +357,7 @@ fn is_missing(path: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::inventory::{Parts, Wanted};
+    use crate::netlink::Message;
     use crate::umad;
 
     const GID: &str = "fe80:0000:0000:0000:0011:22ff:fe33:4455";

@@ -110,19 +110,50 @@ pub(crate) fn check(device: &Device) -> Result<(), Cause> {
     Ok(())
 }
 
-/// The name that the device of this index has now; `None` if it is gone.
-pub(crate) fn device_name_now(index: u32) -> Result<Option<String>, Cause> {
+/// What a device is now.
+pub(crate) struct Now {
+    pub(crate) name: String,
+    /// Whether its name may be that of another device, too, in another network namespace.
+    pub(crate) may_have_namesake: bool,
+}
+
+/// What the device of this index is now; `None` if it is gone.
+pub(crate) fn device_now(index: u32) -> Result<Option<Now>, Cause> {
     let mut socket = Socket::rdma().map_err(Cause::of)?;
-    let mut answer = Ok(None);
-    socket.ask(vec![device_request(index)], |_, reply| {
-        answer = match reply {
-            Ok(reply) => parse_device(reply).map(|(_, device)| Some(device.name)),
-            Err(Errno::INVAL | Errno::NODEV) => Ok(None),
-            Err(errno) => Err(Cause::of(errno)),
-        };
+    let mut name = Ok(None);
+    let mut mode = None;
+    socket.ask(vec![device_request(index), settings_request()], |place, reply| {
+        match reply {
+            // Kernels before 5.2 do not know the question, and have one name for each device.
+            _ if place == 1 => {
+                mode =
+                    reply.ok().and_then(|own| setting(own, abi::attribute::SYS_NETNS_MODE).ok()?);
+            }
+            Ok(reply) => name = parse_device(reply).map(|(_, device)| Some(device.name)),
+            Err(Errno::INVAL | Errno::NODEV) => {}
+            Err(errno) => name = Err(Cause::of(errno)),
+        }
         Ok(())
     })?;
-    answer
+    let may_have_namesake = mode.is_some_and(|mode| mode != abi::netns_mode::SHARED);
+    Ok(name?.map(|name| Now { name, may_have_namesake }))
+}
+
+/// Asks for the settings of the RDMA subsystem.
+pub(crate) fn settings_request() -> Message {
+    Message::new(message_type(abi::op::SYS_GET), &[])
+}
+
+/// One of them; `None` if the kernel has no such setting.
+pub(crate) fn setting(payload: &[u8], kind: u16) -> Result<Option<u8>, Cause> {
+    let mut setting = None;
+    for attribute in attributes(payload) {
+        let attribute = attribute?;
+        if attribute.kind == kind {
+            setting = Some(attribute.u8()?);
+        }
+    }
+    Ok(setting)
 }
 
 /// Reads the interface of a `PORT_GET` reply, which is there only if it is in this namespace.

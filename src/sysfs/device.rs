@@ -2,11 +2,14 @@
 
 use nix::libc;
 
-use super::{CLASS, Folder, Sysfs};
-use crate::device::{Device, NodeType};
+use super::{CLASS, Folder, Sysfs, VERBS_CLASS};
+use crate::device::{Device, Node, NodeType};
 use crate::error::{Cause, Error, Request, Result};
 use crate::guid::Guid;
-use crate::netlink::rdma::device_name_now;
+use crate::netlink::Socket;
+use crate::netlink::rdma::{Now, device_now};
+use crate::netlink::route::read_links;
+use crate::text::is_node_name;
 
 /// How often a device that is renamed is looked for.
 const TRIES: u32 = 8;
@@ -72,25 +75,20 @@ impl Sysfs {
             (None, Some(index)) => {
                 let mut name = device.name.clone();
                 for _ in 0..TRIES {
-                    match device_name_now(index)? {
+                    match device_now(index)? {
                         // It had the name before its folder was opened by it, and has it now.
-                        Some(now) if now == name => {
+                        Some(now) if now.name == name => {
                             let is_hidden = class.join(&name).is_gone();
                             let folder = folder.map_err(|cause| match cause {
                                 Cause::Os(libc::ENOENT) if is_hidden => Cause::NotInSysfs,
                                 cause => cause,
                             })?;
-                            // This may be the sysfs of another network namespace, which has a device of this
-                            // name, too (in exclusive mode, since Linux 7).
-                            return if has_guid(&folder, device.node_guid) {
-                                Ok(folder)
-                            } else {
-                                Err(Cause::NotInSysfs)
-                            };
+                            let is_own = self.is_of(&folder, device, &now);
+                            return is_own.then_some(folder).ok_or(Cause::NotInSysfs);
                         }
                         Some(now) => {
-                            folder = by_name(&now);
-                            name = now;
+                            folder = by_name(&now.name);
+                            name = now.name;
                         }
                         None => return folder.and(Err(Cause::Replaced)),
                     }
@@ -99,5 +97,59 @@ impl Sysfs {
             }
             (None, None) => folder,
         }
+    }
+
+    /// Whether a folder of the device's name is the device's. This may be the sysfs of another network namespace, which may
+    /// have another device of this name (in exclusive mode, since Linux 7), also with the same node GUID.
+    fn is_of(&self, folder: &Folder, device: &Device, now: &Now) -> bool {
+        if !has_guid(folder, device.node_guid) {
+            return false;
+        }
+        if !now.may_have_namesake {
+            return true;
+        }
+        let node = device.node.as_ref();
+        node.is_some_and(|node| self.is_only_node_of(&now.name, node))
+            || node
+                .and_then(|node| self.have_one_parent(node, folder))
+                .unwrap_or_else(|| self.is_of_this_namespace())
+    }
+
+    /// Whether this is the only node of devices of this name. The class has those of all network namespaces.
+    fn is_only_node_of(&self, name: &str, node: &Node) -> bool {
+        let class = self.folder(VERBS_CLASS);
+        let Ok(nodes) = class.steady_names() else { return false };
+        nodes.iter().filter(|own| is_node_name(own)).all(|own| {
+            let device = class.join(own).read_name("ibdev");
+            device.is_ok_and(|device| (device == name) == (*own == node.name))
+        }) && nodes.contains(&node.name)
+    }
+
+    /// Whether a node is of the same hardware as a device's folder; `None` if not both are of hardware.
+    fn have_one_parent(&self, node: &Node, folder: &Folder) -> Option<bool> {
+        let of_node = self.folder(VERBS_CLASS).join(&node.name);
+        let [one, other] = [&of_node, folder].map(|own| own.join("device").id().ok());
+        Some(one?.is(&other?))
+    }
+
+    /// Whether this is the sysfs of this network namespace. Its interfaces show that: they are those that the kernel lists, by
+    /// name, index and MAC address.
+    fn is_of_this_namespace(&self) -> bool {
+        let class = self.folder("class/net");
+        let links = Socket::route().map_err(Cause::of).and_then(|mut own| read_links(&mut own));
+        let (Ok(links), Ok(names)) = (links, class.steady_names()) else { return false };
+        let mut links = links.by_index.values();
+        // A file of bonds is there, too.
+        let is_interface = |name: &&String| !class.join(name).join("ifindex").is_missing();
+        names.iter().filter(is_interface).count() == links.len()
+            && links.all(|own| {
+                let folder = class.join(&own.name);
+                let has_mac = |mac: &[u8; 6]| {
+                    let text = mac.map(|byte| format!("{byte:02x}")).join(":");
+                    folder.read("address").is_ok_and(|own| own == text)
+                };
+                folder.read_number("ifindex").is_ok_and(|index| index == u64::from(own.index.get()))
+                    && own.mac.as_ref().is_none_or(has_mac)
+            })
     }
 }

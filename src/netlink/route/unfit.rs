@@ -68,7 +68,7 @@ impl<'d> Around<'d> {
             return None;
         }
         if !link.asks() {
-            // A tunnel has no GIDs. On a dummy nobody else is there.
+            // A tunnel has no neighbours. On a dummy nobody else is there.
             let is_alone = !link.is_ethernet || self.dump.links.is_on_dummy(index);
             return (!is_alone).then_some(Unfit::NoNeighbours);
         }

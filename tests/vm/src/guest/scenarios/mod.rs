@@ -108,6 +108,7 @@ const SOFT: &[Scenario] = &[
     ("shared_mode_shows_devices_everywhere", namespaces::shared_mode_shows_devices_everywhere),
     ("exclusive_mode_hides_devices_elsewhere", namespaces::exclusive_mode_hides_devices_elsewhere),
     ("one_name_in_two_namespaces", namespaces::one_name_in_two_namespaces),
+    ("one_name_and_guid_in_two_namespaces", namespaces::one_name_and_guid_in_two_namespaces),
     ("a_renamed_device_is_found", namespaces::a_renamed_device_is_found),
     ("another_user", faults::another_user),
     ("without_nodes", faults::without_nodes),

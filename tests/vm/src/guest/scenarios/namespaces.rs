@@ -984,6 +984,38 @@ pub(crate) fn one_name_in_two_namespaces() -> Result<()> {
     Ok(())
 }
 
+/// The same with one node GUID. Of hardware its place is asked, of soft RoCE the interfaces show whose sysfs it is.
+pub(crate) fn one_name_and_guid_in_two_namespaces() -> Result<()> {
+    lab::on_the_newest_kernel("before Linux 7 no two devices have one name")?;
+    let _mode = lab::Exclusive::set()?;
+    let _lab = lab::vlan_lab()?;
+    let namespace = Namespace::new("blue")?;
+    let netdev = Netdev::dummy("d1", "02:11:22:33:44:55")?;
+    let rxe = lab::SoftRoce::new("rxe1", &netdev)?;
+    run(&["rdma", "dev", "set", "rxe1", "netns", "blue"])?;
+    namespace.run(&["rdma", "dev", "set", "rxe1", "name", "rxe0"])?;
+    let own = Host::new().device("rxe0")?;
+    let here = Host::new().sysfs().of(&own).err();
+    let (other, foreign) = namespace.call(|| {
+        let mut host = Host::new();
+        let other = host.device("rxe0")?;
+        let foreign = host.sysfs().of(&other).err();
+        Ok((other, foreign))
+    })?;
+    // There it is mounted anew.
+    let there = namespace.run(&["uverbs", "gids", "--source", "sysfs"]);
+    namespace.run(&["rdma", "link", "delete", "rxe0"])?;
+    std::mem::forget(rxe);
+
+    println!("{own:?}\n{other:?}\n{here:?}\n{foreign:?}\n{there:?}");
+    ensure!(own.node_guid == other.node_guid && own.index != other.index, "not one GUID");
+    ensure!(here.is_none(), "its own sysfs");
+    let foreign = foreign.context("the other device's folder was taken")?;
+    ensure!(*foreign.cause() == Cause::NotInSysfs, "{foreign:?}");
+    ensure!(there?.matches("rxe0").count() == 1, "its one row");
+    Ok(())
+}
+
 /// Renaming a device is seen at once, and its index stays.
 pub(crate) fn a_renamed_device_is_found() -> Result<()> {
     let _lab = lab::vlan_lab()?;
