@@ -134,8 +134,8 @@ struct History<'a> {
 
 /// A line may change what a program takes on all ports of a device; where ports take the room of others, on all of the
 /// host. So much of that is looked at in any recording, and so much more for each byte, in elements: devices, ports,
-/// rows, interfaces. The first takes some seconds.
-const MOST: (u64, u64) = (1 << 28, 4);
+/// rows, interfaces. The first takes some 10 seconds.
+const MOST: (u64, u64) = (1 << 24, 4);
 
 /// What a program takes on ports, by device and number.
 type Choices = BTreeMap<(String, u32), Choice>;

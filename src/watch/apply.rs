@@ -268,8 +268,12 @@ pub(super) fn rename_all(
             name.clone_from(after);
         }
     };
-    for own in inventory.interfaces.iter_mut().flatten() {
-        set(own.index, &mut own.name);
+    let interfaces = inventory.interfaces.as_deref_mut().unwrap_or_default();
+    for index in renamed.keys() {
+        let place = interfaces.binary_search_by_key(index, |own| own.index);
+        if let Some(own) = place.ok().and_then(|place| interfaces.get_mut(place)) {
+            set(own.index, &mut own.name);
+        }
     }
     for device in &mut inventory.devices {
         for own in device.ports.iter_mut().flat_map(|port| &mut port.netdev).flatten() {

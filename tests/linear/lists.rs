@@ -649,6 +649,15 @@ const RECORDINGS: &[(&str, &[&str], Record)] = &[
         };
         [begun(0, &with_rows(count))].into_iter().chain((0..count).map(change)).collect()
     }),
+    ("interfaces that get another name", &[], |count| {
+        let mut host = with_rows(2);
+        host["interfaces"] = (0..count).map(|n| interface(100 + n, &[])).collect();
+        let change = |n: usize| {
+            let names = [interface(100 + n, &[])["name"].take(), format!("new{n}").into()];
+            line(n + 1, &[json!({ "ifindex": 100 + n, "renamed": names })])
+        };
+        [begun(0, &host)].into_iter().chain((0..count).map(change)).collect()
+    }),
     ("changes of the host", &[], |count| {
         let change = |n: usize| {
             let mut own = host();

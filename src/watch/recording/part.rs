@@ -1,11 +1,13 @@
 //! What a line of a recording may change: of a large host only what it names.
 
 use core::num::NonZeroU32;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::apply::{bare, host_part, slot};
 use super::form::Step;
 use crate::inventory::{DeviceRecord, Inventory};
+use crate::netdev::Netdev;
 use crate::text::natural;
 
 /// The part of an inventory that a line may change. Two such parts, before the line and after it, have the differences
@@ -17,6 +19,8 @@ pub struct Part {
     has_host: bool,
     devices: BTreeMap<String, OfDevice>,
     interfaces: BTreeSet<NonZeroU32>,
+    /// Those of the interfaces that get another name, also in ports and rows.
+    renamed: BTreeSet<NonZeroU32>,
 }
 
 /// What may change of a device.
@@ -45,7 +49,7 @@ impl Part {
         if step.host.is_some() {
             self.has_host = true;
         } else if is_interface_renamed(step) {
-            self.is_all = true;
+            self.renamed.extend(step.ifindex);
         } else if let Some(index) = step.interface.as_ref().map(|own| own.index).or(step.ifindex) {
             self.interfaces.insert(index);
         } else if step.event.is_none() {
@@ -67,24 +71,22 @@ impl Part {
         self.is_all |= other.is_all;
         self.has_host |= other.has_host;
         self.interfaces.extend(other.interfaces);
+        self.renamed.extend(other.renamed);
         for (name, other) in other.devices {
-            let own = self.devices.entry(name).or_default();
-            own.is_all |= other.is_all;
-            own.ports.extend(other.ports);
-            own.slots.extend(other.slots);
+            self.devices.entry(name).or_default().add(other);
         }
     }
 
     /// The names of the devices that the line may change; `None` if it may change the host.
     #[must_use]
     pub fn devices(&self) -> Option<impl Iterator<Item = &str>> {
-        let is_more = self.is_all || self.has_host;
+        let is_more = self.is_all || self.has_host || !self.renamed.is_empty();
         (!is_more).then(|| self.devices.keys().map(String::as_str))
     }
 
     /// The indices of the interfaces that the line may change. If it may change the host, it may change all.
     pub fn interfaces(&self) -> impl Iterator<Item = NonZeroU32> {
-        self.interfaces.iter().copied()
+        self.interfaces.union(&self.renamed).copied()
     }
 
     /// The part of an inventory.
@@ -97,7 +99,8 @@ impl Part {
             let place = find(&inventory.devices, name).ok()?;
             inventory.devices.get(place).map(|own| part.of(own))
         };
-        let mut devices: Vec<DeviceRecord> = self.devices.iter().filter_map(own).collect();
+        let parts = self.of_devices(inventory);
+        let mut devices: Vec<DeviceRecord> = parts.iter().filter_map(own).collect();
         // Where devices come or go, it matters whether they can be listed.
         let structural = Some(inventory).filter(|_| self.devices.values().any(|own| own.is_all));
         devices.sort_by(|one, other| natural(&one.device.name, &other.device.name));
@@ -105,7 +108,7 @@ impl Part {
             return Inventory { devices, ..host_part(inventory, true) };
         }
         let interfaces = inventory.interfaces.as_ref().map(|_| {
-            let own = self.interfaces.iter().filter_map(|own| inventory.interface(own.get()));
+            let own = self.interfaces().filter_map(|own| inventory.interface(own.get()));
             own.cloned().collect()
         });
         let unlisted = structural.iter().flat_map(|own| &own.unlisted);
@@ -119,6 +122,27 @@ impl Part {
         }
     }
 
+    /// What may change of each device, with the ports and rows that name an interface which gets another name.
+    fn of_devices(&self, inventory: &Inventory) -> Cow<'_, BTreeMap<String, OfDevice>> {
+        let mut all = Cow::Borrowed(&self.devices);
+        if self.renamed.is_empty() {
+            return all;
+        }
+        let is_renamed = |own: &Netdev| self.renamed.contains(&own.index);
+        for device in &inventory.devices {
+            let ports = device.ports.iter();
+            let ports = ports.filter(|port| port.netdev.iter().flatten().any(is_renamed));
+            let ports = ports.map(|port| port.number);
+            let rows = device.all_rows().iter().filter(|row| row.netdev.iter().any(is_renamed));
+            let own =
+                OfDevice { is_all: false, ports: ports.collect(), slots: rows.map(slot).collect() };
+            if own != OfDevice::default() {
+                all.to_mut().entry(device.device.name.clone()).or_default().add(own);
+            }
+        }
+        all
+    }
+
     /// Whether a name is that of two devices now.
     pub(super) fn has_twice(&self, devices: &[DeviceRecord]) -> bool {
         self.devices.keys().any(|name| {
@@ -130,6 +154,12 @@ impl Part {
 }
 
 impl OfDevice {
+    fn add(&mut self, other: Self) {
+        self.is_all |= other.is_all;
+        self.ports.extend(other.ports);
+        self.slots.extend(other.slots);
+    }
+
     fn of(&self, own: &DeviceRecord) -> DeviceRecord {
         if self.is_all {
             return own.clone();

@@ -87,7 +87,7 @@ pub struct Recording<R> {
 }
 
 /// Changes of a device, a row or a port are found by its name. Those that change a list move what comes after it, and
-/// an interface is renamed everywhere. So much of that is done in any recording, and so much more for each byte, in
+/// an interface is renamed wherever it is named. So much of that is done in any recording, and so much more for each byte, in
 /// elements: devices, or rows and interfaces. A host of 1,000 devices can lose one 60,000 times, and more often if each
 /// is written down when it comes again.
 const ROOM: u64 = 1 << 26;
@@ -465,7 +465,7 @@ fn cost(step: &Step, inventory: &Inventory) -> u64 {
     };
     let elements = if is_interface_renamed(step) {
         let all: usize = inventory.devices.iter().map(of_device).sum();
-        devices + all + size_of_host(inventory)
+        devices + all
     } else if step.whole.is_some() || step.is_gone || step.renamed.is_some() {
         let renamed = step.renamed.as_ref().and_then(|(before, _)| named(before));
         let rest = inventory.unlisted.len() + interfaces.len();
@@ -482,24 +482,6 @@ fn cost(step: &Step, inventory: &Inventory) -> u64 {
         0
     };
     elements as u64
-}
-
-/// How many elements of an inventory are no device's. Of long texts each few bytes are one.
-fn size_of_host(own: &Inventory) -> usize {
-    const FEW: usize = 64;
-    let texts = |all: &mut dyn Iterator<Item = &str>| -> usize {
-        all.map(|text| 1 + text.len() / FEW).sum()
-    };
-    let interfaces = own.interfaces.iter().flatten();
-    let problems = own.problems.iter().chain(&own.unread_settings);
-    let problems = problems.chain(own.unlisted.iter().map(|(_, own)| own));
-    let modules = own.modules.iter().chain(own.proprietary.iter().flatten());
-    own.others.len()
-        + own.absences.len()
-        + texts(&mut modules.map(String::as_str))
-        + texts(&mut own.settings.iter().map(|own| own.value.as_str()))
-        + texts(&mut problems.map(|own| own.text.as_str()))
-        + interfaces.map(|own| 1 + own.addresses.len() + own.unfit.len()).sum::<usize>()
 }
 
 const TOO_MUCH: &str = "there are more changes of so large a host than are read";
