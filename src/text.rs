@@ -6,11 +6,17 @@ pub(crate) fn is_file_name(name: &str) -> bool {
 }
 
 /// Whether a character shows as what it is: it neither controls a terminal nor ends a line, nor does it
-/// change the direction of what is beside it.
+/// change the direction of what is beside it, and it can be seen.
 #[must_use]
 pub fn is_plain_char(c: char) -> bool {
-    !c.is_control()
-        && !matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    // Unicode's `Default_Ignorable_Code_Point`, and those that end lines or annotate.
+    let is_unseen = matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}'
+    );
+    !c.is_control() && !is_unseen
 }
 
 /// Whether a text is not empty and shows as what it is.
@@ -128,6 +134,10 @@ mod tests {
             "a\u{2066}b",
             "a\u{2069}",
             "a\u{200f}",
+            "a\u{200b}",
+            "a\u{feff}",
+            "a\u{ad}",
+            "a\u{e0041}",
             "a:1",
             "a\u{fffd}",
         ];
