@@ -101,7 +101,7 @@ pub(crate) fn sanitized() -> Result<()> {
 pub(crate) fn under_valgrind() -> Result<()> {
     on_the_newest_kernel()?;
     let _device = Mlx5::bind(0, &Description::infiniband(1))?;
-    check_memory(&[LEAKS, "surface_umad"])
+    check_memory(&[&LEAKS[..], &["surface_umad"]].concat())
 }
 
 /// Waits until its GID table and its port's state no longer change.
