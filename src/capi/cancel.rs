@@ -1,8 +1,9 @@
 //! Threads that another thread cancels: see `pthread_cancel(3)`.
 //!
 //! The C library ends such a thread at its next cancellation point, which many functions of the C library are. With glibc
-//! this unwinds the thread's stack, and Rust code in between aborts the process. So no function of the C interface can be
-//! cancelled before it returns, except `ibv_get_async_event`, which waits.
+//! this unwinds the thread's stack, and Rust code in between aborts the process. So in the functions of the C interface no
+//! thread is cancelled, except in `ibv_get_async_event`, which waits. (The asynchronous type of cancellation is not for
+//! functions that are not made for it.)
 
 use core::ffi::c_int;
 

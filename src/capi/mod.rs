@@ -51,7 +51,7 @@
 //! | | rdma-core 44 to 65 | here |
 //! |---|---|---|
 //! | `ibv_query_gid_table` with room for more than 2,047 entries | `-EINVAL` | answers |
-//! | `pthread_cancel` of a thread in a function | may lose what the function has open | ends the thread after the function; at once in `ibv_get_async_event` |
+//! | cancellation points (`pthread_cancel(3)`) | most functions, which may lose what they have open | only `ibv_get_async_event` |
 //! | NULL instead of a device, a context or an answer | crashes, or `EFAULT` | `EINVAL`, or what `uverbs.h` says |
 //! | `ibv_open_device` of a node without permission to open it | `ENOENT` if `/dev/char` has no link to it; waits 5 s if that folder exists | `EACCES`, at once |
 //! | list of devices after one was renamed | has the old name | has the new one |

@@ -22,8 +22,11 @@
  * similar functions turn them into numbers.
  *
  * Several threads may call every function at once, also for one context. No thread may use what
- * another thread closes, frees or releases. A thread that is cancelled (pthread_cancel(3)) in a function
- * of this library ends after the function; one that waits in ibv_get_async_event() ends at once.
+ * another thread closes, frees or releases.
+ *
+ * A thread can be cancelled (pthread_cancel(3)) in ibv_get_async_event(), which waits. No other function is a
+ * cancellation point: a thread that calls only these has to call pthread_testcancel(3) too. The
+ * asynchronous type of cancellation must not be set in a function of this library.
  */
 #ifndef UVERBS_CAPI_H
 #define UVERBS_CAPI_H
