@@ -14,6 +14,7 @@ use crate::context::{Event, EventType};
 use crate::device::Device;
 use crate::form::is_written_name;
 use crate::inventory::{DeviceRecord, GidRow, Inventory, SnapshotError, Snapshots};
+use crate::netdev::Netdev;
 use crate::text::{is_device_name, natural};
 
 /// How an inventory begins that begins a recording.
@@ -464,8 +465,15 @@ fn cost(step: &Step, inventory: &Inventory) -> u64 {
         place.and_then(|place| inventory.devices.get(place))
     };
     let elements = if is_interface_renamed(step) {
-        let all: usize = inventory.devices.iter().map(of_device).sum();
-        devices + all
+        let is_it = |own: &Netdev| Some(own.index) == step.ifindex;
+        // What names it is taken along twice.
+        let of_names = |own: &DeviceRecord| {
+            let ports = own.ports.iter().filter(|own| own.netdev.iter().flatten().any(is_it));
+            let rows = own.all_rows().iter().filter(|own| own.netdev.iter().any(is_it));
+            ports.count() + rows.count()
+        };
+        let all = inventory.devices.iter().map(|own| of_device(own) + 8 * of_names(own));
+        devices + all.sum::<usize>()
     } else if step.whole.is_some() || step.is_gone || step.renamed.is_some() {
         let renamed = step.renamed.as_ref().and_then(|(before, _)| named(before));
         let rest = inventory.unlisted.len() + interfaces.len();
