@@ -8,7 +8,7 @@ use nix::libc;
 use super::cause::Cause;
 use super::request::Request;
 
-const NOT_IN_SYSFS: &str = "RDMA netlink lists it: this is the sysfs of another network namespace (mount \
+const NOT_IN_SYSFS: &str = "RDMA netlink lists it: this is, or may be, the sysfs of another network namespace (mount \
                             it anew, as ip netns exec does), or a part of it is hidden";
 
 const NODE_UNREAD: &str =

@@ -1,15 +1,15 @@
 //! One device's own folder, whatever its name is by now.
 
+use std::collections::BTreeMap;
+
 use nix::libc;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::{CLASS, Folder, Sysfs, VERBS_CLASS};
 use crate::device::{Device, Node, NodeType};
 use crate::error::{Cause, Error, Request, Result};
 use crate::guid::Guid;
-use crate::netlink::Socket;
 use crate::netlink::rdma::{Now, device_now};
-use crate::netlink::route::read_links;
-use crate::text::is_node_name;
 
 /// How often a device that is renamed is looked for.
 const TRIES: u32 = 8;
@@ -108,21 +108,9 @@ impl Sysfs {
         if !now.may_have_namesake {
             return true;
         }
-        let node = device.node.as_ref();
-        node.is_some_and(|node| self.is_only_node_of(&now.name, node))
-            || node
-                .and_then(|node| self.have_one_parent(node, folder))
-                .unwrap_or_else(|| self.is_of_this_namespace())
-    }
-
-    /// Whether this is the only node of devices of this name. The class has those of all network namespaces.
-    fn is_only_node_of(&self, name: &str, node: &Node) -> bool {
-        let class = self.folder(VERBS_CLASS);
-        let Ok(nodes) = class.steady_names() else { return false };
-        nodes.iter().filter(|own| is_node_name(own)).all(|own| {
-            let device = class.join(own).read_name("ibdev");
-            device.is_ok_and(|device| (device == name) == (*own == node.name))
-        }) && nodes.contains(&node.name)
+        let Some(node) = &device.node else { return self.is_of_this_namespace() };
+        self.have_one_parent(node, folder)
+            .unwrap_or_else(|| self.is_only_node_of(&now.name, node) || self.is_of_this_namespace())
     }
 
     /// Whether a node is of the same hardware as a device's folder; `None` if not both are of hardware.
@@ -132,24 +120,35 @@ impl Sysfs {
         Some(one?.is(&other?))
     }
 
-    /// Whether this is the sysfs of this network namespace. Its interfaces show that: they are those that the kernel lists, by
-    /// name, index and MAC address.
+    /// Whether this is the only node of devices of this name, of all network namespaces.
+    fn is_only_node_of(&self, name: &str, node: &Node) -> bool {
+        let class = self.folder(VERBS_CLASS);
+        let read = || {
+            let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+            for own in class.steady_names().ok()? {
+                let node = class.join(own);
+                // A file about the class is there, too.
+                if !node.join("ibdev").is_missing() {
+                    *counts.entry(node.read_name("ibdev").ok()?).or_default() += 1;
+                }
+            }
+            Some(counts)
+        };
+        let counts = self.node_counts.get_or_init(read);
+        let is_one = counts.as_ref().is_some_and(|own| own.get(name) == Some(&1));
+        is_one && class.join(&node.name).read_name("ibdev").is_ok_and(|own| own == name)
+    }
+
+    /// Whether this is the sysfs of this network namespace: the one that the kernel mounts here, in no place. It is not known
+    /// without `CAP_SYS_ADMIN`, and then it is not.
     fn is_of_this_namespace(&self) -> bool {
-        let class = self.folder("class/net");
-        let links = Socket::route().map_err(Cause::of).and_then(|mut own| read_links(&mut own));
-        let (Ok(links), Ok(names)) = (links, class.steady_names()) else { return false };
-        let mut links = links.by_index.values();
-        // A file of bonds is there, too.
-        let is_interface = |name: &&String| !class.join(name).join("ifindex").is_missing();
-        names.iter().filter(is_interface).count() == links.len()
-            && links.all(|own| {
-                let folder = class.join(&own.name);
-                let has_mac = |mac: &[u8; 6]| {
-                    let text = mac.map(|byte| format!("{byte:02x}")).join(":");
-                    folder.read("address").is_ok_and(|own| own == text)
-                };
-                folder.read_number("ifindex").is_ok_and(|index| index == u64::from(own.index.get()))
-                    && own.mac.as_ref().is_none_or(has_mac)
-            })
+        let own = || {
+            let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+            fsconfig_create(&context)?;
+            let flags = MountAttrFlags::MOUNT_ATTR_RDONLY;
+            rustix::fs::fstat(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)?)
+        };
+        let class = rustix::fs::stat(self.folder(CLASS).path());
+        class.is_ok_and(|class| own().is_ok_and(|own| own.st_dev == class.st_dev))
     }
 }

@@ -15,7 +15,9 @@ mod number;
 mod pkey;
 mod port;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use nix::libc;
 
@@ -64,6 +66,8 @@ pub struct Sysfs {
     root: PathBuf,
     /// The folder that a device's name means here.
     held: Option<(String, Folder)>,
+    /// How many nodes are of devices of each name, read where that matters; `None` if it could not be read.
+    node_counts: Arc<OnceLock<Option<BTreeMap<String, usize>>>>,
 }
 
 impl Default for Sysfs {
@@ -82,7 +86,7 @@ impl Sysfs {
     /// A tree of the same shape at `root`, for example a host's `/sys` mounted into a container.
     #[must_use]
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), held: None }
+        Self { root: root.into(), held: None, node_counts: Arc::default() }
     }
 
     /// The folder this tree is rooted at.
@@ -167,7 +171,7 @@ impl Sysfs {
 
     /// This tree, in which `name` means that folder of a device from now on.
     pub(crate) fn holding(&self, name: &str, folder: Folder) -> Self {
-        Self { root: self.root.clone(), held: Some((name.to_owned(), folder)) }
+        Self { held: Some((name.to_owned(), folder)), ..self.clone() }
     }
 
     /// Asks about the device that has this name, which stays the same until the answer is complete.
