@@ -203,8 +203,9 @@ impl CounterReader {
         }
         let (told, lists_resources) = self.ask(host, devices, &mut found);
         let mut told = told.into_iter();
+        let tree = host.sysfs().anew();
         for (device, own) in devices.iter().zip(&mut found.devices) {
-            let sysfs = Self::open(host.sysfs(), device, own);
+            let sysfs = Self::open(&tree, device, own);
             if sysfs.is_none() && own.problems.is_empty() {
                 own.problems.extend(gone(host, device));
             }

@@ -194,7 +194,7 @@ impl Host {
     /// As [`devices`](Self::devices).
     pub fn list(&mut self) -> Result<Listing> {
         // What was known of the devices before is not kept.
-        self.sysfs = Sysfs::at(self.sysfs.root());
+        self.sysfs = self.sysfs.anew();
         let (sysfs, dev) = (self.sysfs.clone(), self.dev.clone());
         let listed = self.netlink().map(|socket| list_by_netlink(socket, &sysfs, &dev));
         self.refusal = match &listed {

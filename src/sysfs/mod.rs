@@ -17,7 +17,8 @@ mod port;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use nix::libc;
 
@@ -66,8 +67,15 @@ pub struct Sysfs {
     root: PathBuf,
     /// The folder that a device's name means here.
     held: Option<(String, Folder)>,
-    /// How many nodes are of devices of each name, read where that matters; `None` if it could not be read.
-    node_counts: Arc<OnceLock<Option<BTreeMap<String, usize>>>>,
+    node_counts: Arc<Mutex<Option<NodeCounts>>>,
+}
+
+/// How many nodes are of devices of each name, in all network namespaces.
+#[derive(Debug)]
+struct NodeCounts {
+    read: Instant,
+    /// `None` if not all could be read.
+    by_name: Option<BTreeMap<String, usize>>,
 }
 
 impl Default for Sysfs {
@@ -87,6 +95,11 @@ impl Sysfs {
     #[must_use]
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), held: None, node_counts: Arc::default() }
+    }
+
+    /// The same tree, with nothing kept of what was read.
+    pub(crate) fn anew(&self) -> Self {
+        Self::at(&self.root)
     }
 
     /// The folder this tree is rooted at.
