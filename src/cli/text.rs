@@ -64,6 +64,13 @@ pub(crate) fn thousands(number: usize) -> String {
 mod tests {
     use super::*;
 
+    /// JSON and TOML escape what is not plain by four digits.
+    #[test]
+    fn what_is_escaped_has_16_bits() {
+        assert!(('\u{10000}'..=char::MAX).all(is_plain_char));
+        assert_eq!(plain_json("a\u{feff}\u{10000}"), "a\\ufeff\u{10000}");
+    }
+
     #[test]
     fn numbers_for_people() {
         let texts = [0, 7, 999, 1000, 12_345, 1_234_567].map(thousands);
