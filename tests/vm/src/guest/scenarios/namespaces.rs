@@ -925,16 +925,22 @@ pub(crate) fn exclusive_mode_hides_devices_elsewhere() -> Result<()> {
     })
 }
 
+/// A namespace with another `rxe0`, on an interface here with this MAC address.
+fn namesake(mac: &str) -> Result<(Namespace, Netdev, lab::SoftRoce)> {
+    let namespace = Namespace::new("blue")?;
+    let netdev = Netdev::dummy("d1", mac)?;
+    let rxe = lab::SoftRoce::new("rxe1", &netdev)?;
+    run(&["rdma", "dev", "set", "rxe1", "netns", "blue"])?;
+    namespace.run(&["rdma", "dev", "set", "rxe1", "name", "rxe0"])?;
+    Ok((namespace, netdev, rxe))
+}
+
 /// Two namespaces have a device of one name, and a program in one of them has the sysfs of the other.
 pub(crate) fn one_name_in_two_namespaces() -> Result<()> {
     lab::on_the_newest_kernel("before Linux 7 no two devices have one name")?;
     let _mode = lab::Exclusive::set()?;
     let _lab = lab::vlan_lab()?;
-    let namespace = Namespace::new("blue")?;
-    let netdev = Netdev::dummy("d1", "02:66:77:88:99:aa")?;
-    let rxe = lab::SoftRoce::new("rxe1", &netdev)?;
-    run(&["rdma", "dev", "set", "rxe1", "netns", "blue"])?;
-    namespace.run(&["rdma", "dev", "set", "rxe1", "name", "rxe0"])?;
+    let (namespace, _netdev, rxe) = namesake("02:66:77:88:99:aa")?;
     let own = Host::new().device("rxe0")?;
     let wanted = |preference| Wanted::new(Parts::ALL).preference(preference);
     let absences = Host::new().inventory(&wanted(Preference::Ioctl)).absences;
@@ -984,16 +990,12 @@ pub(crate) fn one_name_in_two_namespaces() -> Result<()> {
     Ok(())
 }
 
-/// The same with one node GUID. Of hardware its place is asked, of soft RoCE the interfaces show whose sysfs it is.
+/// The same with one node GUID. Soft RoCE has no place by which it is known: the kernel is asked whose sysfs it is.
 pub(crate) fn one_name_and_guid_in_two_namespaces() -> Result<()> {
     lab::on_the_newest_kernel("before Linux 7 no two devices have one name")?;
     let _mode = lab::Exclusive::set()?;
     let _lab = lab::vlan_lab()?;
-    let namespace = Namespace::new("blue")?;
-    let netdev = Netdev::dummy("d1", "02:11:22:33:44:55")?;
-    let rxe = lab::SoftRoce::new("rxe1", &netdev)?;
-    run(&["rdma", "dev", "set", "rxe1", "netns", "blue"])?;
-    namespace.run(&["rdma", "dev", "set", "rxe1", "name", "rxe0"])?;
+    let (namespace, _netdev, rxe) = namesake("02:11:22:33:44:55")?;
     let own = Host::new().device("rxe0")?;
     let here = Host::new().sysfs().of(&own).err();
     let (other, foreign) = namespace.call(|| {
