@@ -266,6 +266,7 @@ pub(crate) fn answer(
         let owners = args.processes.then_some(&*owners);
         return document(&rows, &now, owners, elapsed, report);
     }
+    tell_hidden(&now, report);
     tell_left_out(&now, report);
     let mut table = tabulate(&rows, &now, args);
     if gone.is_empty() {
@@ -300,8 +301,8 @@ fn tell(counters: &Counters, report: &mut Report) {
     }
 }
 
-/// Says which counters are missing beside the one that was refused, and of which devices sysfs hides some.
-fn tell_left_out(counters: &Counters, report: &mut Report) {
+/// Says of which devices sysfs hides counters.
+pub(crate) fn tell_hidden(counters: &Counters, report: &mut Report) {
     let hidden = counters.devices.iter().filter(|own| own.is_hidden && own.problems.is_empty());
     let hidden: Vec<String> = hidden.map(|own| own.device.clone()).collect();
     if !hidden.is_empty() {
@@ -310,6 +311,10 @@ fn tell_left_out(counters: &Counters, report: &mut Report) {
             "not read, as sysfs does not show the device: what netlink does not have of {names}"
         ));
     }
+}
+
+/// Says which counters are missing beside the one that was refused.
+fn tell_left_out(counters: &Counters, report: &mut Report) {
     for own in &counters.devices {
         for port in own.ports.iter().filter(|port| !port.left_out.is_empty()) {
             let (device, number, names) = (&own.device, port.number, port.left_out.join(", "));

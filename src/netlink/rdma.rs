@@ -121,22 +121,25 @@ pub(crate) struct Now {
 pub(crate) fn device_now(index: u32) -> Result<Option<Now>, Cause> {
     let mut socket = Socket::rdma().map_err(Cause::of)?;
     let mut name = Ok(None);
-    let mut mode = None;
+    let mut may_have_namesake = false;
     socket.ask(vec![device_request(index), settings_request()], |place, reply| {
         match reply {
             // Kernels before 5.2 do not know the question, and have one name for each device.
-            _ if place == 1 => {
-                mode =
-                    reply.ok().and_then(|own| setting(own, abi::attribute::SYS_NETNS_MODE).ok()?);
-            }
+            Err(Errno::INVAL) if place == 1 => {}
+            _ if place == 1 => may_have_namesake = may_repeat_names(reply.ok()),
             Ok(reply) => name = parse_device(reply).map(|(_, device)| Some(device.name)),
             Err(Errno::INVAL | Errno::NODEV) => {}
             Err(errno) => name = Err(Cause::of(errno)),
         }
         Ok(())
     })?;
-    let may_have_namesake = mode.is_some_and(|mode| mode != abi::netns_mode::SHARED);
     Ok(name?.map(|name| Now { name, may_have_namesake }))
+}
+
+/// Whether two devices may have one name, by the settings of the RDMA subsystem as far as they could be read.
+fn may_repeat_names(settings: Option<&[u8]>) -> bool {
+    let mode = settings.map(|own| setting(own, abi::attribute::SYS_NETNS_MODE));
+    !matches!(mode, Some(Ok(None | Some(abi::netns_mode::SHARED))))
 }
 
 /// Asks for the settings of the RDMA subsystem.
@@ -194,6 +197,19 @@ mod tests {
         assert_eq!(device.ports(), 1..=1);
         assert_eq!(device.node_guid.to_string(), "0x001122fffe334455");
         assert_eq!(device.protocol.as_deref(), Some("roce"));
+    }
+
+    #[test]
+    fn names_may_repeat_unless_the_kernel_says_otherwise() {
+        let mode = |payload: &[u8]| {
+            Message::new(0, &[]).attribute(abi::attribute::SYS_NETNS_MODE, payload)
+        };
+        let of = |message: Message| may_repeat_names(Some(&payload(&message)));
+        assert!(!of(mode(&[abi::netns_mode::SHARED])));
+        assert!(!of(Message::new(0, &[])), "a kernel without such modes");
+        assert!(of(mode(&[0])), "exclusive mode");
+        assert!(of(mode(&[1, 0, 0, 0, 0])), "not a setting");
+        assert!(may_repeat_names(None), "refused");
     }
 
     #[test]

@@ -21,6 +21,7 @@ use uverbs::port::{Mtu, PhysState, PortState, Rate, Width};
 use crate::args::{Common, NamedPorts, OriginArgs, OutputArg};
 use crate::check::is_asked;
 use crate::choose::take;
+use crate::counters::tell_hidden;
 use crate::hosts::{Seen, choose, host, look_to_choose, missing};
 use crate::output::Output;
 use crate::report::Report;
@@ -196,6 +197,7 @@ fn read(
                 report.host_problem(problem.clone());
             }
             let counters = read_counters(counters, reader, seen, &asked);
+            tell_hidden(&counters, report);
             add_counters(&mut all, &counters, args.node_exporter, report);
         }
         Ok(())

@@ -3,6 +3,7 @@
 use std::fs::{self, Permissions};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -955,10 +956,12 @@ pub(crate) fn one_name_in_two_namespaces() -> Result<()> {
         Ok((other, foreign, read, there_is))
     })?;
     namespace.run(&["rdma", "dev", "set", "rxe0", "name", "rxe1"])?;
-    let (there, hidden) = namespace.call(|| {
+    let (there, hidden, said) = namespace.call(|| {
         let mut host = Host::new();
         let device = host.device("rxe1")?;
-        Ok((host.sysfs().of(&device).err(), host.inventory(&wanted(Preference::Ioctl))))
+        let said = ["counters", "metrics"]
+            .map(|name| Command::new("uverbs").arg(name).output().map(|own| own.stderr));
+        Ok((host.sysfs().of(&device).err(), host.inventory(&wanted(Preference::Ioctl)), said))
     })?;
     namespace.run(&["rdma", "link", "delete", "rxe1"])?;
     std::mem::forget(rxe);
@@ -987,6 +990,10 @@ pub(crate) fn one_name_in_two_namespaces() -> Result<()> {
     }
     let types: Vec<_> = hidden.devices[0].ports.iter().map(|own| own.has_types).collect();
     ensure!(types == [Some(false)], "programs there find no files: {types:?}");
+    for said in said {
+        let said = String::from_utf8(said?)?;
+        ensure!(said.contains("what netlink does not have of rxe1"), "{said}");
+    }
     Ok(())
 }
 
