@@ -1,24 +1,15 @@
 //! One device's own folder, whatever its name is by now.
 
-use std::collections::BTreeMap;
-use std::sync::PoisonError;
-use std::time::{Duration, Instant};
-
 use nix::libc;
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-use super::{CLASS, Folder, NodeCounts, Sysfs, VERBS_CLASS};
+use super::{CLASS, Folder, Sysfs, VERBS_CLASS};
 use crate::device::{Device, Node, NodeType};
 use crate::error::{Cause, Error, Request, Result};
 use crate::guid::Guid;
 use crate::netlink::rdma::{Now, device_now};
-use crate::text::is_device_name;
 
 /// How often a device that is renamed is looked for.
 const TRIES: u32 = 8;
-
-/// How long the nodes of other devices are not read again, while many devices are asked about.
-const KEPT: Duration = Duration::from_secs(1);
 
 impl NodeType {
     /// Reads a device folder's `node_type`.
@@ -114,9 +105,12 @@ impl Sysfs {
         if !now.may_have_namesake {
             return true;
         }
-        let Some(node) = &device.node else { return self.is_of_this_namespace() };
-        self.have_one_parent(node, folder)
-            .unwrap_or_else(|| self.is_only_node_of(&now.name, node) || self.is_of_this_namespace())
+        let node = device.node.as_ref();
+        node.and_then(|node| self.have_one_parent(node, folder))
+            .or_else(|| folder.is_of_this_namespace())
+            .unwrap_or_else(|| {
+                node.is_some_and(|node| self.is_only_node_of(folder, &now.name, node))
+            })
     }
 
     /// Whether a node is of the same hardware as a device's folder; `None` if not both are of hardware.
@@ -124,88 +118,5 @@ impl Sysfs {
         let of_node = self.folder(VERBS_CLASS).join(&node.name);
         let [one, other] = [&of_node, folder].map(|own| own.join("device").id().ok());
         Some(one?.is(&other?))
-    }
-
-    /// Whether this is the only node of devices of this name, of all network namespaces.
-    fn is_only_node_of(&self, name: &str, node: &Node) -> bool {
-        let mut kept = self.node_counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let counts = match kept.take() {
-            Some(own) if own.read.elapsed() < KEPT => own,
-            _ => NodeCounts { read: Instant::now(), by_name: self.count_nodes().ok() },
-        };
-        let by_name = kept.insert(counts).by_name.as_ref();
-        let is_one = by_name.is_some_and(|own| own.get(name) == Some(&1));
-        let own = self.folder(VERBS_CLASS).join(&node.name).read_name("ibdev");
-        is_one && own.is_ok_and(|own| own == name)
-    }
-
-    /// How many nodes are of devices of each name.
-    fn count_nodes(&self) -> Result<BTreeMap<String, usize>, Cause> {
-        let class = self.folder(VERBS_CLASS);
-        let mut counts = BTreeMap::new();
-        for own in class.steady_names()? {
-            let node = class.join(own);
-            // A file about the class is there, too.
-            if node.join("ibdev").is_missing() {
-                continue;
-            }
-            let device = node.read_name("ibdev")?;
-            if !is_device_name(&device) {
-                return Err(node.malformed("ibdev", "a device's name"));
-            }
-            *counts.entry(device).or_default() += 1;
-        }
-        Ok(counts)
-    }
-
-    /// Whether this is the sysfs of this network namespace: the one that the kernel mounts here, in no place. It is not known
-    /// without `CAP_SYS_ADMIN`, and then it is not.
-    fn is_of_this_namespace(&self) -> bool {
-        let own = || {
-            let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-            fsconfig_create(&context)?;
-            let flags = MountAttrFlags::MOUNT_ATTR_RDONLY;
-            rustix::fs::fstat(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)?)
-        };
-        let class = rustix::fs::stat(self.folder(CLASS).path());
-        class.is_ok_and(|class| own().is_ok_and(|own| own.st_dev == class.st_dev))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::path::Path;
-
-    use super::*;
-
-    #[test]
-    fn another_node_with_the_name_is_seen() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |node: &str, device: &str| {
-            let class = folder.path().join(VERBS_CLASS);
-            fs::create_dir_all(class.join(node)).unwrap();
-            fs::write(class.join("abi_version"), "6\n").unwrap();
-            fs::write(class.join(node).join("ibdev"), device).unwrap();
-        };
-        let node = |name: &str| Node {
-            path: Path::new("/dev/infiniband").join(name),
-            name: name.to_owned(),
-            number: 0,
-        };
-        let own = node("uverbs0");
-        let is_only = |tree: &Sysfs, node: &Node| tree.is_only_node_of("rxe0", node);
-        let tree = Sysfs::at(folder.path());
-        assert!(!is_only(&tree, &own), "nothing could be read");
-        write("uverbs0", "rxe0\n");
-        write("uverbs1", "rxe1\n");
-        let tree = tree.anew();
-        assert!(is_only(&tree, &own));
-        assert!(!is_only(&tree, &node("uverbs1")), "another device's");
-        assert!(!is_only(&tree, &node("uverbs2")), "nobody's");
-        write("uverbs1", "rxe0\n");
-        assert!(!is_only(&tree.anew(), &own), "there are two");
-        write("uverbs1", "");
-        assert!(!is_only(&tree.anew(), &own), "one has no name");
     }
 }

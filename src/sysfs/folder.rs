@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::libc;
-use rustix::fs::{Access, AtFlags, Dir, FsWord, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, Dir, FsWord, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::PORTS;
 use super::number::{decimal, leading_number};
@@ -140,11 +142,29 @@ impl Folder {
 
     /// What it can be known by later.
     pub(crate) fn id(&self) -> Result<FolderId, Errno> {
-        let stat = match self.place() {
+        Ok(FolderId { path: self.path.clone(), inode: self.stat()?.st_ino })
+    }
+
+    fn stat(&self) -> Result<Stat, Errno> {
+        match self.place() {
             Some((base, path)) => rustix::fs::statat(&base.fd, path, AtFlags::EMPTY_PATH),
             None => rustix::fs::stat(&self.path),
-        }?;
-        Ok(FolderId { path: self.path.clone(), inode: stat.st_ino })
+        }
+    }
+
+    /// Whether it is in the sysfs of this network namespace: in that which the kernel mounts here, in no place. `None` if
+    /// that may not be asked: it needs `CAP_SYS_ADMIN`, and a filter may end who asks without need.
+    pub(super) fn is_of_this_namespace(&self) -> Option<bool> {
+        let own = capabilities(None).ok()?.effective;
+        if !own.contains(CapabilitySet::SYS_ADMIN) {
+            return None;
+        }
+        let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC).ok()?;
+        fsconfig_create(&context).ok()?;
+        let flags = MountAttrFlags::MOUNT_ATTR_RDONLY;
+        let root = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags).ok()?;
+        let [root, own] = [rustix::fs::fstat(root).ok()?, self.stat().ok()?];
+        Some(root.st_dev == own.st_dev)
     }
 
     /// The open folder, and the way from there.

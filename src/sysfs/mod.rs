@@ -10,15 +10,14 @@ mod device;
 pub(crate) mod folder;
 mod gid;
 mod hardware;
+mod namesake;
 mod node;
 mod number;
 mod pkey;
 mod port;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use nix::libc;
 
@@ -26,6 +25,7 @@ use crate::error::{Cause, Error, Request};
 use crate::text::is_file_name;
 pub(crate) use folder::Unread;
 use folder::cause;
+use namesake::Shown;
 
 pub(crate) use counters::{counter_names, read_counter};
 pub(crate) use folder::{Folder, is_absent};
@@ -67,15 +67,7 @@ pub struct Sysfs {
     root: PathBuf,
     /// The folder that a device's name means here.
     held: Option<(String, Folder)>,
-    node_counts: Arc<Mutex<Option<NodeCounts>>>,
-}
-
-/// How many nodes are of devices of each name, in all network namespaces.
-#[derive(Debug)]
-struct NodeCounts {
-    read: Instant,
-    /// `None` if not all could be read.
-    by_name: Option<BTreeMap<String, usize>>,
+    shown: Arc<Mutex<Option<Shown>>>,
 }
 
 impl Default for Sysfs {
@@ -94,7 +86,7 @@ impl Sysfs {
     /// A tree of the same shape at `root`, for example a host's `/sys` mounted into a container.
     #[must_use]
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), held: None, node_counts: Arc::default() }
+        Self { root: root.into(), held: None, shown: Arc::default() }
     }
 
     /// The same tree, with nothing kept of what was read.

@@ -1005,12 +1005,16 @@ pub(crate) fn one_name_and_guid_in_two_namespaces() -> Result<()> {
     let (namespace, _netdev, rxe) = namesake("02:11:22:33:44:55")?;
     let own = Host::new().device("rxe0")?;
     let here = Host::new().sysfs().of(&own).err();
-    let (other, foreign) = namespace.call(|| {
+    let by_sysfs = ["uverbs", "gids", "rxe0", "--source", "sysfs"];
+    let mut unprivileged = vec![lab::output_as_nobody(&by_sysfs)?];
+    let rows = lab::output_as_nobody(&["uverbs", "gids", "rxe0"])?;
+    let (other, foreign, refused) = namespace.call(|| {
         let mut host = Host::new();
         let other = host.device("rxe0")?;
         let foreign = host.sysfs().of(&other).err();
-        Ok((other, foreign))
+        Ok((other, foreign, lab::output_as_nobody(&by_sysfs)?))
     })?;
+    unprivileged.push(refused);
     // There it is mounted anew.
     let there = namespace.run(&["uverbs", "gids", "--source", "sysfs"]);
     namespace.run(&["rdma", "link", "delete", "rxe0"])?;
@@ -1022,6 +1026,14 @@ pub(crate) fn one_name_and_guid_in_two_namespaces() -> Result<()> {
     let foreign = foreign.context("the other device's folder was taken")?;
     ensure!(*foreign.cause() == Cause::NotInSysfs, "{foreign:?}");
     ensure!(there?.matches("rxe0").count() == 1, "its one row");
+    println!("{unprivileged:?}\n{rows:?}");
+    for output in unprivileged {
+        let lines = String::from_utf8(output.stdout)?.lines().count();
+        ensure!(lines == 1 && !output.status.success(), "whose rows are these?");
+        let said = String::from_utf8(output.stderr)?;
+        ensure!(said.contains("this sysfs does not show the device"), "{said}");
+    }
+    ensure!(rows.status.success() && !rows.stdout.is_empty(), "by ioctl there is no doubt");
     Ok(())
 }
 
