@@ -34,7 +34,7 @@ fn others(inventory: &Inventory, is_taken: impl Fn(&Device, u32) -> bool) -> usi
     let mut seen: BTreeSet<&str> = all.iter().map(|own| own.device.name.as_str()).collect();
     let others = others.iter().filter(|own| seen.insert(&own.name));
     let others = others.map(|own| {
-        let ports = (0..=*ASKED.end()).filter(|port| own.ports().contains(port));
+        let ports = own.ports().take_while(|port| port <= ASKED.end());
         ports.filter(|port| is_taken(own, *port)).count()
     });
     others.fold(0, usize::saturating_add)

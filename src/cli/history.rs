@@ -134,7 +134,7 @@ struct History<'a> {
 
 /// A line may change what a program takes on all ports of a device; where ports take the room of others, on all of the
 /// host. So much of that is looked at in any recording, and so much more for each byte, in elements: devices, ports,
-/// rows, interfaces. The first takes some 10 seconds.
+/// rows, interfaces, their addresses, settings. The first takes some 10 seconds.
 const MOST: (u64, u64) = (1 << 24, 4);
 
 /// What a program takes on ports, by device and number.
@@ -480,9 +480,8 @@ impl History<'_> {
         if changed.as_ref().is_some_and(BTreeSet::is_empty) {
             return Default::default();
         }
-        let ports: usize = inventory.devices.iter().map(|own| own.ports.len()).sum();
         let names = changed.as_ref().map_or(0, BTreeSet::len);
-        self.looked += (names + inventory.devices.len() + ports) as u64;
+        self.looked += (names + weight_of_all(inventory)) as u64;
         let of_all = OfAll::of(inventory, like);
         let is_all = of_all.is_limited;
         let is_same = of_all == std::mem::replace(&mut self.of_all, of_all);
@@ -499,8 +498,7 @@ impl History<'_> {
         }
         let wanted = inventory.devices.iter().filter(|own| is_wanted(&own.device.name));
         let rows: usize = wanted.map(|own| own.all_rows().len()).sum();
-        let interfaces = inventory.interfaces.as_ref().map_or(0, Vec::len);
-        self.looked += (interfaces + rows) as u64;
+        self.looked += (weight_of_surroundings(inventory) + rows) as u64;
         let chosen = choose_on(None, inventory, is_wanted, &Wish::default());
         for own in &chosen {
             let of_interfaces: BTreeSet<_> = interfaces_of(own, inventory.has_netlink).collect();
@@ -515,6 +513,21 @@ impl History<'_> {
         });
         (old, new.collect())
     }
+}
+
+/// How many elements say whether ports may take the room of others.
+fn weight_of_all(inventory: &Inventory) -> usize {
+    let ports: usize = inventory.devices.iter().map(|own| own.ports.len()).sum();
+    // Of these the ports are counted one by one, several times.
+    let others: usize = inventory.others.iter().map(|own| 2 + 2 * own.ports().count()).sum();
+    inventory.devices.len() + ports + others + inventory.unlisted.len()
+}
+
+/// How many elements rows are compared with, and settings that programs read.
+fn weight_of_surroundings(inventory: &Inventory) -> usize {
+    let interfaces = inventory.interfaces.iter().flatten();
+    let addresses = interfaces.map(|own| 1 + own.addresses.len() + own.unfit.len());
+    addresses.sum::<usize>() + inventory.settings.len()
 }
 
 /// Whether a line may change a device.
@@ -627,6 +640,9 @@ fn problem(path: &Path, what: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::IpAddr;
+    use uverbs::device::Device;
+    use uverbs::netdev::Interface;
     use uverbs::watch::Lines;
 
     /// Where ports take the room of others, a line about one may change all choices. That is looked at so often.
@@ -647,14 +663,14 @@ mod tests {
         let mut host = Inventory::default();
         host.devices = (0..40).map(device).collect();
         host.interfaces = Some(Vec::new());
-        let begun = Lines::new().begin(&host, false).unwrap();
         let line = |number: u32, change: &str| {
             format!(
                 "{{\"number\":{number},\"time\":\"2026-11-22T12:00:00Z\",\"monotonic_ns\":1,\
                  \"changes\":[{{{change}}}]}}\n"
             )
         };
-        let looked = |change: &str, most: (u64, u64)| {
+        let looked = |host: &Inventory, change: &str, most: (u64, u64)| {
+            let begun = Lines::new().begin(host, false).unwrap();
             let lines: String = (1..100).map(|number| line(number, change)).collect();
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(&file, format!("{begun}\n{lines}")).unwrap();
@@ -681,13 +697,21 @@ mod tests {
             (history.looked / 80, said.join(" ").contains("than --like looks at"))
         };
         let empty = r#""device":"x0","empty":[1,3]"#;
-        assert_eq!(looked(empty, MOST), (101, false));
-        assert_eq!(looked(empty, (80 * 50, 0)), (50, true));
+        assert_eq!(looked(&host, empty, MOST), (101, false));
+        assert_eq!(looked(&host, empty, (80 * 50, 0)), (50, true));
         for other in [
             r#""device":"x0","event":[17,1]"#,
             r#""interface":{"index":9,"name":"veth0","is_up":true,"is_lower_up":true,"mtu":1500,"addresses":[]}"#,
         ] {
-            assert_eq!(looked(other, MOST), (1, false), "{other}");
+            assert_eq!(looked(&host, other, MOST), (1, false), "{other}");
         }
+
+        // Each row is compared with all addresses, and all devices that were not asked about may take room.
+        let mut quiet = Interface::new(NonZeroU32::MIN, "q0");
+        quiet.addresses = (0..79).map(|own| (IpAddr::from([10, 0, 0, own]), 24)).collect();
+        host.interfaces = Some(vec![quiet]);
+        assert_eq!(looked(&host, empty, MOST), (201, false));
+        host.others = (0..20).map(|own| Device::named(format!("y{own}"))).collect();
+        assert_eq!(looked(&host, empty, MOST), (301, false));
     }
 }

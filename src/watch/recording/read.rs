@@ -477,7 +477,8 @@ fn cost(step: &Step, inventory: &Inventory) -> u64 {
     } else if step.whole.is_some() || step.is_gone || step.renamed.is_some() {
         let renamed = step.renamed.as_ref().and_then(|(before, _)| named(before));
         let rest = inventory.unlisted.len() + interfaces.len();
-        devices + rest + renamed.map_or(0, of_device)
+        // It is taken along twice.
+        devices + rest + 4 * renamed.map_or(0, of_device)
     } else if let (Some(device), Some(_), _) | (Some(device), _, Some(_)) =
         (&step.device, &step.row, step.empty)
     {

@@ -154,7 +154,7 @@ fn changes_of_large_hosts_are_bounded() {
             format!(r#"{name},"renamed":["{before}","{after}"]"#)
         });
         assert_eq!(count(1 << 26), 4001, "{name}");
-        assert!((100..4000).contains(&count(0)), "{name}: {}", count(0));
+        assert!((50..4000).contains(&count(0)), "{name}: {}", count(0));
     }
 
     // An interface moves those that come after it in the list.
