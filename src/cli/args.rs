@@ -27,7 +27,7 @@ pub(crate) struct Common {
     /// Show all columns, also on a narrower terminal; devices and ports have more
     #[arg(long, global = true)]
     pub(crate) wide: bool,
-    /// Read the sysfs tree at DIR (a host's /sys in a container) and nothing of this host
+    /// Read the sysfs tree at DIR (a host's /sys in a container), no device of this host
     ///
     /// Commands that need the device itself refuse it.
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
