@@ -518,8 +518,8 @@ impl History<'_> {
 /// How many elements say whether ports may take the room of others.
 fn weight_of_all(inventory: &Inventory) -> usize {
     let ports: usize = inventory.devices.iter().map(|own| own.ports.len()).sum();
-    // Of these the ports are counted one by one, several times.
-    let others: usize = inventory.others.iter().map(|own| 2 + 2 * own.ports().count()).sum();
+    // Their ports are counted, several times.
+    let others = 4 * inventory.others.len();
     inventory.devices.len() + ports + others + inventory.unlisted.len()
 }
 

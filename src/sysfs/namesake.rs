@@ -1,14 +1,11 @@
 //! Whose a device's folder is, where another network namespace may have a device of the same name: for programs that may
 //! not ask the kernel. Nodes are those of all namespaces, and each says of what name its device is.
 
-use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::{CLASS, Folder, Sysfs, VERBS_CLASS};
 use crate::device::{FolderId, Node};
-use crate::error::Cause;
-use crate::text::is_device_name;
 
 /// How long it is not read again for a folder that was there before.
 const KEPT: Duration = Duration::from_secs(1);
@@ -17,16 +14,30 @@ const KEPT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Shown {
     read: Instant,
-    /// By name: the device's folder, and the nodes of all devices of that name. `None` if not all could be read.
-    by_name: Option<BTreeMap<String, (FolderId, Vec<String>)>>,
+    /// `None` if not all could be read.
+    devices: Option<Vec<Named>>,
+}
+
+/// What is known by one name.
+#[derive(Debug)]
+struct Named {
+    name: String,
+    /// The device's folder.
+    folder: FolderId,
+    /// A node of a device of this name, and how many there are.
+    node: String,
+    count: usize,
 }
 
 impl Shown {
+    fn named(&self, name: &str) -> Option<&Named> {
+        self.devices.as_ref()?.iter().find(|own| own.name == name)
+    }
+
     /// Whether it says something of a folder that was opened by this name. What was read before a folder has the name says
     /// nothing of it.
     fn is_about(&self, name: &str, folder: &FolderId) -> bool {
-        let is_it = |(own, _): &(FolderId, _)| own.is(folder);
-        self.by_name.as_ref().is_none_or(|all| all.get(name).is_some_and(is_it))
+        self.devices.is_none() || self.named(name).is_some_and(|own| own.folder.is(folder))
     }
 }
 
@@ -40,37 +51,34 @@ impl Sysfs {
         let mut kept = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         let shown = match kept.take() {
             Some(own) if own.read.elapsed() < KEPT && own.is_about(name, &folder) => own,
-            _ => Shown { read: Instant::now(), by_name: self.read_shown().ok() },
+            _ => Shown { read: Instant::now(), devices: self.read_shown() },
         };
-        let all = kept.insert(shown).by_name.as_ref();
-        let known = all.and_then(|all| all.get(name));
-        known.is_some_and(|(own, nodes)| own.is(&folder) && *nodes == [&*node.name])
+        let own = kept.insert(shown).named(name).filter(|own| own.folder.is(&folder));
+        let is_only = own.is_some_and(|own| own.count == 1 && own.node == node.name);
+        is_only && folder.still_exists().is_ok()
     }
 
-    fn read_shown(&self) -> Result<BTreeMap<String, (FolderId, Vec<String>)>, Cause> {
+    fn read_shown(&self) -> Option<Vec<Named>> {
         let [class, verbs] = [CLASS, VERBS_CLASS].map(|class| self.folder(class));
-        let mut shown = BTreeMap::new();
-        for name in class.names()? {
-            if let Ok(id) = class.join(&name).id() {
-                shown.insert(name, (id, Vec::new()));
+        // The kernel has about a thousand nodes at most.
+        let mut all = Vec::new();
+        for name in class.names().ok()? {
+            if let Ok(folder) = class.join(&name).id() {
+                all.push(Named { name, folder, node: String::new(), count: 0 });
             }
         }
-        for own in verbs.steady_names()? {
+        for own in verbs.steady_names().ok()? {
             let node = verbs.join(&own);
             // A file about the class is there, too.
             if node.join("ibdev").is_missing() {
                 continue;
             }
-            let device = node.read_name("ibdev")?;
-            if !is_device_name(&device) {
-                return Err(node.malformed("ibdev", "a device's name"));
-            }
-            if let Some((_, nodes)) = shown.get_mut(&device) {
-                nodes.push(own);
+            let device = node.read_name("ibdev").ok().filter(|own| !own.is_empty())?;
+            if let Some(named) = all.iter_mut().find(|own| own.name == device) {
+                (named.node, named.count) = (own, named.count + 1);
             }
         }
-        shown.retain(|name, (id, _)| class.join(name).id().is_ok_and(|now| now.is(id)));
-        Ok(shown)
+        Some(all)
     }
 }
 
