@@ -96,10 +96,11 @@ pub fn fills(inventory: &Inventory) -> bool {
     all_takers(inventory) > ROOM
 }
 
-/// The same with those of devices that it does not find.
+/// Whether there may be more than each version of a release has room for, with those of devices that it does not find.
 #[must_use]
-pub fn might_fill(inventory: &Inventory) -> bool {
-    takers(inventory.devices.iter()).saturating_add(others(inventory, is_asked)) > ROOM
+pub fn might_fill(inventory: &Inventory, release: Release) -> bool {
+    let room = if release == Release::V2_20 { ROOM_BEFORE } else { ROOM };
+    takers(inventory.devices.iter()).saturating_add(others(inventory, is_asked)) > room
 }
 
 /// Whether a host has, or may have, more devices than each release of NVSHMEM has room for.
@@ -152,7 +153,7 @@ fn unlisted(inventory: &Inventory) -> impl Iterator<Item = &str> {
 pub fn might_fill_nvshmem(inventory: &Inventory) -> bool {
     let mut ports = inventory.devices.iter().flat_map(|own| &own.ports);
     is_crowded(inventory)
-        || might_fill(inventory)
+        || might_fill(inventory, Release::NEWEST)
         || ports.any(|own| PAST_FOURTH.contains(&own.number))
 }
 
@@ -316,8 +317,8 @@ impl Model {
         let unopened = unopened(inventory).into_iter().map(|own| own.device.name.as_str());
         let unopened: BTreeSet<&str> = unopened.collect();
         // With more devices than it finds there may be too many.
-        let is_room_for_all =
-            !is_nccl || !might_fill(inventory) && self.has_room(inventory, ports, true);
+        let is_room_for_all = !is_nccl
+            || !might_fill(inventory, Release::NEWEST) && self.has_room(inventory, ports, true);
         let all = ports.iter().zip(self.choose_all(ports));
         let all = all.map(|(port, own)| {
             let is_room_known = is_room_known && (port.is_found || is_room_for_all);

@@ -155,7 +155,7 @@ impl OfAll {
     fn of(inventory: &Inventory, like: Like) -> Self {
         Self {
             is_limited: match like {
-                Like::Nccl(_) => might_fill(inventory),
+                Like::Nccl(release) => might_fill(inventory, release),
                 Like::Nvshmem => might_fill_nvshmem(inventory),
                 Like::Ucx(_) => might_fill_ucx(inventory),
             },

@@ -531,7 +531,7 @@ fn a_device_that_takes_room_in_a_history() {
     let names: Vec<String> = (0..33).map(|number| format!("mlx5_{number}")).collect();
     let devices: Vec<(&str, Value)> = names.iter().map(|own| (&**own, port(DUAL))).collect();
     for (like, before, is_known) in
-        [("ucx", 25, true), ("nvshmem", 16, true), ("nvshmem", 32, false)]
+        [("ucx", 25, true), ("nvshmem", 16, true), ("nvshmem", 32, false), ("nccl-2.20", 16, true)]
     {
         let (first, all) = (host("h", &devices[..before]), host("h", &devices));
         let mut rest = first.as_object().unwrap().clone();
