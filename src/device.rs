@@ -202,7 +202,9 @@ impl Absence {
             Self::NoModule => "load the device's driver, or rdma_rxe for soft RoCE".to_owned(),
             Self::NoDevice => "load the device's driver, or make one (rdma link add)".to_owned(),
             Self::OtherNamespace { device, .. } => {
-                format!("run there, or move it here (run rdma dev set {device} netns NAME there)")
+                format!(
+                    "run there, or move it here, if its driver allows that (run rdma dev set {device} netns NAME there)"
+                )
             }
             Self::NoNodes { .. } => {
                 "give the container the devices' nodes, or load ib_uverbs if it is not loaded"

@@ -69,11 +69,13 @@ impl Sysfs {
         }
         for own in verbs.steady_names().ok()? {
             let node = verbs.join(&own);
-            // A file about the class is there, too.
-            if node.join("ibdev").is_missing() {
-                continue;
-            }
-            let device = node.read_name("ibdev").ok().filter(|own| !own.is_empty())?;
+            let Some(device) = node.read_name("ibdev").ok().filter(|own| !own.is_empty()) else {
+                // A file about the class is there, too, and nodes go.
+                if node.join("ibdev").is_missing() {
+                    continue;
+                }
+                return None;
+            };
             if let Some(named) = all.iter_mut().find(|own| own.name == device) {
                 (named.node, named.count) = (own, named.count + 1);
             }
