@@ -96,7 +96,8 @@ pub fn fills(inventory: &Inventory) -> bool {
     all_takers(inventory) > ROOM
 }
 
-/// Whether there may be more than each version of a release has room for, with those of devices that it does not find.
+/// Whether there may be more ports than each version of a release of NCCL has room for, with those of devices that it does
+/// not find.
 #[must_use]
 pub fn might_fill(inventory: &Inventory, release: Release) -> bool {
     let room = if release == Release::V2_20 { ROOM_BEFORE } else { ROOM };

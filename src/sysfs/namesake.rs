@@ -60,7 +60,7 @@ impl Sysfs {
 
     fn read_shown(&self) -> Option<Vec<Named>> {
         let [class, verbs] = [CLASS, VERBS_CLASS].map(|class| self.folder(class));
-        // The kernel has about a thousand nodes at most.
+        // The kernel has about a thousand nodes at most: names are looked for one by one.
         let mut all = Vec::new();
         for name in class.names().ok()? {
             if let Ok(folder) = class.join(&name).id() {
