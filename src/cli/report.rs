@@ -187,8 +187,8 @@ impl Report {
             return;
         }
         let error = format!(
-            "{name}: no such device (errno {ENODEV}); `uverbs devices` lists those that are seen \
-             from here"
+            "{name}: no such device (errno {ENODEV}); `uverbs devices` (with --from or \
+             --sysfs as here) lists those that are seen"
         );
         self.add(Some(name.to_owned()), error, ENODEV, Status::Doubt);
     }

@@ -218,8 +218,8 @@ fn a_name_of_nothing_hides_nobody() {
     assert_eq!(run.stdout.lines().count(), 4);
     assert_eq!(
         run.stderr,
-        "uverbs: mlx5_9: no such device (errno 19); `uverbs devices` lists those that are seen \
-         from here\n"
+        "uverbs: mlx5_9: no such device (errno 19); `uverbs devices` (with --from or \
+         --sysfs as here) lists those that are seen\n"
     );
     assert_eq!(run.status, 1);
     let run = tree.uverbs(&["gids", "mlx5_0:4"]);
