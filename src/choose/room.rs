@@ -29,20 +29,19 @@ pub(super) fn of_programs(inventory: &Inventory) -> impl Iterator<Item = &Device
 }
 
 /// How many ports that a program may take were listed and not read.
-fn others(inventory: &Inventory, is_taken: impl Fn(&Device, u32) -> bool) -> usize {
+fn others(inventory: &Inventory, takes: impl Fn(&Device) -> usize) -> usize {
     let Inventory { devices: all, others, .. } = inventory;
     let mut seen: BTreeSet<&str> = all.iter().map(|own| own.device.name.as_str()).collect();
     let others = others.iter().filter(|own| seen.insert(&own.name));
-    let others = others.map(|own| {
-        let ports = own.ports().take_while(|port| port <= ASKED.end());
-        ports.filter(|port| is_taken(own, *port)).count()
-    });
-    others.fold(0, usize::saturating_add)
+    others.map(takes).fold(0, usize::saturating_add)
 }
 
-/// Whether NCCL asks for a port.
-fn is_asked(_: &Device, port: u32) -> bool {
-    ASKED.contains(&port)
+/// For how many ports of a device NCCL asks.
+fn asked(device: &Device) -> usize {
+    let ports = device.ports();
+    let first = *ports.start().max(ASKED.start());
+    let last = *ports.end().min(ASKED.end());
+    (first..=last).count()
 }
 
 /// How many ports of these devices may take NCCL's room: those that are active, or could not be read.
@@ -81,7 +80,7 @@ fn unread_of<'i>(
 
 /// The same of all devices that NCCL finds, with those that were not read.
 fn all_takers(inventory: &Inventory) -> usize {
-    takers(of_programs(inventory)).saturating_add(others(inventory, is_asked))
+    takers(of_programs(inventory)).saturating_add(others(inventory, asked))
 }
 
 /// Whether a host has, or may have, devices that could not even be listed: they may have any number of ports.
@@ -101,7 +100,7 @@ pub fn fills(inventory: &Inventory) -> bool {
 #[must_use]
 pub fn might_fill(inventory: &Inventory, release: Release) -> bool {
     let room = if release == Release::V2_20 { ROOM_BEFORE } else { ROOM };
-    takers(inventory.devices.iter()).saturating_add(others(inventory, is_asked)) > room
+    takers(inventory.devices.iter()).saturating_add(others(inventory, asked)) > room
 }
 
 /// Whether a host has, or may have, more devices than each release of NVSHMEM has room for.
@@ -129,6 +128,8 @@ pub(crate) fn overfills_ucx(inventory: &Inventory, settings: &ucx::Settings) -> 
 fn ucx_takers(inventory: &Inventory, is_listed: impl Fn(&str, u32) -> bool) -> usize {
     let is_taken =
         |own: &Device, port: u32| ucx::asks_for(own.node_type, port) && is_listed(&own.name, port);
+    // It asks for no third port.
+    let takes = |own: &Device| own.ports().take(2).filter(|port| is_taken(own, *port)).count();
     let known = of_programs(inventory).flat_map(|own| {
         let ports = own.ports.iter().filter(|port| may_be_active(port));
         let ports = ports.filter(|port| Program::Ucx.may_take_record(own, port));
@@ -139,7 +140,7 @@ fn ucx_takers(inventory: &Inventory, is_listed: impl Fn(&str, u32) -> bool) -> u
     }
     let names = unlisted(inventory).flat_map(|name| (1..=2).map(move |port| (name, port)));
     let names = names.filter(|(name, port)| is_listed(name, *port)).count();
-    (known.count() + names).saturating_add(others(inventory, is_taken))
+    (known.count() + names).saturating_add(others(inventory, takes))
 }
 
 /// The devices that could not even be listed, by name.
@@ -212,7 +213,7 @@ impl fmt::Display for Doubt {
 #[must_use]
 pub fn doubt(inventory: &Inventory) -> Option<Doubt> {
     let all = all_takers(inventory);
-    let unread = unread(inventory, |_, _| true).saturating_add(others(inventory, is_asked));
+    let unread = unread(inventory, |_, _| true).saturating_add(others(inventory, asked));
     if has_unlisted(inventory) {
         Some(Doubt::Unlisted)
     } else if unread > 0 && fills(inventory) {
@@ -277,7 +278,7 @@ impl Model {
                 } else {
                     unread(inventory, |_, _| true)
                 };
-                let others = others(inventory, is_asked);
+                let others = others(inventory, asked);
                 taken.saturating_add(unread).saturating_add(others) <= ROOM_BEFORE
             }
             _ => true,

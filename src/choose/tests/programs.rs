@@ -1,6 +1,8 @@
 //! What NCCL, NVSHMEM and UCX do with a port or a host, beyond the vectors.
 
 use super::*;
+use crate::device::Device;
+use crate::inventory::Inventory;
 
 #[test]
 fn releases_by_version() {
@@ -249,4 +251,26 @@ fn ports_that_are_not_used() {
     assert_eq!(ucx(&efa, "(none)"), Outcome::Taken(0), "as if it were InfiniBand");
     let bad = Outcome::Fails(Why::BadValue("UCX_IB_GID_INDEX"));
     assert_eq!(ucx(&good, "UCX_IB_GID_INDEX=x"), bad);
+}
+
+#[test]
+fn devices_that_were_not_asked_about_take_room_for_the_ports_that_a_program_asks_for() {
+    let fills = |devices: u32, port_count: u32, node_type: NodeType| {
+        let other =
+            |number| Device { node_type, port_count, ..Device::named(format!("d{number}")) };
+        let others: Vec<_> = (0..devices).map(other).collect();
+        let inventory = Inventory { others, ..Inventory::default() };
+        (room::fills(&inventory), room::fills_ucx(&inventory))
+    };
+    assert_eq!(fills(1, 0, NodeType::CA), (false, false));
+    assert_eq!(fills(1, 32, NodeType::CA), (false, false));
+    assert_eq!(fills(1, 33, NodeType::CA), (true, false));
+    assert_eq!(fills(1, u32::MAX, NodeType::CA), (true, false));
+    // UCX asks for two ports.
+    assert_eq!(fills(12, 2, NodeType::CA), (false, false));
+    assert_eq!(fills(13, 2, NodeType::CA), (false, true));
+    assert_eq!(fills(13, u32::MAX, NodeType::CA), (true, true));
+    // Of a switch there is port 0 only, for which NCCL does not ask.
+    assert_eq!(fills(25, 1, NodeType::SWITCH), (false, false));
+    assert_eq!(fills(33, 1, NodeType::SWITCH), (false, true));
 }
