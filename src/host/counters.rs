@@ -13,7 +13,6 @@ mod files;
 mod missing;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::mem::take;
 
 use nix::libc;
 
@@ -87,7 +86,7 @@ pub struct PortCounters {
 ///
 /// What a port refused is not asked again by the same reader: with restricted functions each refusal is a
 /// line in the kernel's log. Its error is given again instead. It is asked again if the device is replaced,
-/// or after [`forget`](Self::forget).
+/// or was not among those of the reading before, or after [`forget`](Self::forget).
 ///
 /// ```no_run
 /// use uverbs::Host;
@@ -312,7 +311,7 @@ impl CounterReader {
         for (device, own) in devices.iter().zip(&mut found.devices) {
             let place = device.index.map(|index| (index, device.name.clone()));
             own.resources =
-                place.and_then(|place| in_use.get_mut(&place).map(take)).filter(|_| lists_all);
+                place.and_then(|place| in_use.get(&place).cloned()).filter(|_| lists_all);
         }
         (told, lists_resources)
     }

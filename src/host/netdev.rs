@@ -150,8 +150,9 @@ impl Host {
     /// as without RDMA netlink. A port whose driver or firmware refuses leaves the others known.
     ///
     /// # Errors
-    /// Those of RDMA netlink.
+    /// Those of RDMA netlink; [`Cause::Replaced`] if two devices of one name have different indices.
     pub fn port_netdevs(&mut self, ports: &[(&Device, u32)]) -> Result<PortNetdevs> {
+        refuse_namesakes(ports.iter().map(|(device, _)| *device))?;
         let mut known = PortNetdevs::new();
         self.ask_port_netdevs(ports, &mut known)?;
         Ok(known)
@@ -239,9 +240,11 @@ impl Host {
     /// ```
     ///
     /// # Errors
-    /// Those of RDMA netlink and route netlink; and why the interface of a port is not known that has such rows
-    /// ([`port_netdevs`](Self::port_netdevs)).
+    /// Those of RDMA netlink and route netlink; why the interface of a port is not known that has such rows
+    /// ([`port_netdevs`](Self::port_netdevs)); and [`Cause::Replaced`] if two tables are of devices of one name that have
+    /// different indices.
     pub fn netdevs<'t>(&mut self, tables: &[&'t GidTable]) -> Result<Vec<NamedTable<'t>>> {
+        refuse_namesakes(tables.iter().map(|table| table.device()))?;
         let mut known = PortNetdevs::new();
         let namings = self.netdevs_by(tables, None, &mut known)?;
         known.into_values().collect::<Result<Vec<_>>>()?;
@@ -396,8 +399,9 @@ impl Host {
     /// below it; or if there is no such interface here. Where that cannot be known, yes.
     ///
     /// # Errors
-    /// Those of RDMA netlink and route netlink.
+    /// Those of RDMA netlink and route netlink; [`Cause::Replaced`] if two devices of one name have different indices.
     pub fn may_have_netdev(&mut self, devices: &[&Device], name: &str) -> Result<Vec<bool>> {
+        refuse_namesakes(devices.iter().copied())?;
         Ok(self.may_have(devices, name)?.0)
     }
 
@@ -417,7 +421,8 @@ impl Host {
             .iter()
             .flat_map(|device| device.ports().map(move |port| (*device, port)))
             .collect();
-        let port_netdevs = self.port_netdevs(&ports)?;
+        let mut port_netdevs = PortNetdevs::new();
+        self.ask_port_netdevs(&ports, &mut port_netdevs)?;
         let error = |cause| Error::of_host(Request::Interfaces, cause);
         let mut route = Socket::route().map_err(|errno| error(Cause::of(errno)))?;
         let links = read_links(&mut route).map_err(error)?;
@@ -445,6 +450,18 @@ impl Host {
         };
         Ok((devices.iter().map(may).collect(), Sought::Found(wanted.index)))
     }
+}
+
+/// Refuses two devices of one name: one of them was replaced since it was listed, and answers are by name.
+fn refuse_namesakes<'d>(devices: impl Iterator<Item = &'d Device>) -> Result<()> {
+    let mut indices = BTreeMap::new();
+    for own in devices {
+        if *indices.entry(&*own.name).or_insert(own.index) != own.index {
+            let request = Request::PortNetdev { port: *own.ports().start() };
+            return Err(Error::new(&*own.name, request, Cause::Replaced));
+        }
+    }
+    Ok(())
 }
 
 /// Reads a table again from where it was read; `None` if it cannot be read.

@@ -69,7 +69,8 @@ pub extern "C" fn umad_done() -> c_int {
 ///
 /// At level 0, the default, nothing is written. At any higher level [`umad_get_ca`], [`umad_get_port`],
 /// [`umad_get_ca_portguids`] and [`umad_get_ca_device_list`] write one line to stderr if they fail: the function's
-/// name, its return value and, if a file could not be read, which file and why. They write nothing if a structure
+/// name, its return value and, if a file could not be read, which file and why. A newline in a name that the caller
+/// gives is written as it is. They write nothing if a structure
 /// to fill is NULL, or if there is no memory for the answer.
 ///
 /// [`umad_debug(3)`]: https://man7.org/linux/man-pages/man3/umad_debug.3.html

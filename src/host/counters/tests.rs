@@ -330,3 +330,22 @@ fn refusals() {
 fn refusals_are_linear() {
     assert_linear("host::counters::tests::refusals", 300, 24);
 }
+
+#[test]
+fn a_device_given_twice_has_its_objects_twice() {
+    let (_tree, host, mut device) = tree(DriverId::RXE, &[]);
+    device.index = Some(7);
+    let counters = told(&[("sent_pkts", 5)]);
+    let replies: Vec<_> = (1..=6).map(|number| Datagram::reply(&counters, number)).collect();
+    let entry =
+        Message::new(0, &[]).text(17, "qp").attribute(18, &3u64.to_ne_bytes()).finish_for_test();
+    let entries = Message::new(0, &[]).attribute(16 | 0x8000, &entry).finish_for_test();
+    let own = Message::new(0, &[]).number(1, 7).text(2, "x").finish_for_test();
+    let list = Message::new(0, &[]).attribute(15 | 0x8000, &entries).finish_for_test();
+    let resources = vec![Datagram::reply(&[own, list].concat(), 7), Datagram::end(7)];
+    let mut host = with_netlink(host, vec![replies, resources]);
+    let found = CounterReader::new().read(&mut host, &[device.clone(), device], &|_, _| true);
+    let [one, other] = &found.devices[..] else { panic!("not two") };
+    assert_eq!(one.resources.as_ref().map(Vec::len), Some(1));
+    assert_eq!(one.resources, other.resources);
+}

@@ -11,6 +11,7 @@ use nix::libc;
 use super::super::*;
 use super::*;
 use crate::gid::{Gid, GidEntry, GidType};
+use crate::netlink::Datagram;
 use crate::netlink::route::link::Bond;
 use crate::netlink::route::tests::{bond, index, link};
 use crate::netlink::route::{Address, Link, Links, parse_link};
@@ -356,7 +357,7 @@ fn without_netlink_nothing_is_named() {
 /// What netlink says of the interfaces of ports 1 and 2 of `rxe0`, the second refused: their names, or errnos.
 fn interfaces_of_ports(
     errno: Errno,
-    device: Option<crate::netlink::Datagram<Vec<u8>>>,
+    device: Option<Datagram<Vec<u8>>>,
 ) -> [Result<Option<String>, i32>; 2] {
     use crate::netlink::Datagram;
     let d0 = Message::new(0, &[])
@@ -432,7 +433,7 @@ fn a_row_of_a_port_that_is_not_told_of_may_be_of_any_interface() {
     let error = Error::new("rxe0", Request::PortNetdev { port: 1 }, Cause::Os(libc::EIO));
     here.port_netdevs.insert(("rxe0".into(), 1), Err(error));
     assert_eq!(elsewhere(&here), [false, true]);
-    let refusal = crate::netlink::Datagram::refusal(Errno::IO, 1);
+    let refusal = Datagram::refusal(Errno::IO, 1);
     let mut host = Host::with_netlink(Socket::given(vec![vec![refusal]]));
     assert_eq!(host.netdevs(&[&table]).unwrap_err().errno(), libc::EIO);
 }
@@ -460,8 +461,7 @@ fn what_is_known_of_a_row_does_not_depend_on_what_else_is_asked() {
         let listed = tables.iter().filter(|table| table.device().index.is_some()).count();
         // Neither the ports nor their devices are there any more.
         let mut places = 1..;
-        let mut gone =
-            || places.next().map(|place| crate::netlink::Datagram::refusal(Errno::NODEV, place));
+        let mut gone = || places.next().map(|place| Datagram::refusal(Errno::NODEV, place));
         let answers = [(); 2].map(|()| (0..listed).filter_map(|_| gone()).collect());
         let mut host = Host::with_netlink(Socket::given(answers.into()));
         let dump = is_read.then(|| Host::new().dump().unwrap().unwrap());
@@ -590,4 +590,35 @@ fn a_name_that_nobody_has_is_not_known() {
         row.sysfs_netdev = Some("new0".to_owned());
     }
     assert_eq!(told(&GidTable::sample("rxe0", rows), vec![d0("new0")]), [renamed; 2]);
+}
+
+#[test]
+fn two_devices_of_one_name_have_no_answer_in_one_call() {
+    let of = |index| {
+        let mut own = Device::sample("rxe0");
+        own.index = index;
+        own
+    };
+    // Listed before, and anew: another has the name.
+    for (before, after) in [(Some(3), Some(8)), (None, Some(8))] {
+        let (before, after) = (of(before), of(after));
+        let table =
+            |own: &Device| GidTable::sample("rxe0", vec![record(1, "127.0.0.1")]).of(own.clone());
+        let (one, two) = (table(&before), table(&after));
+        let mut host = Host::with_netlink(Socket::given(vec![]));
+        let errors = [
+            host.netdevs(&[&one, &two]).unwrap_err(),
+            host.port_netdevs(&[(&before, 1), (&after, 1)]).unwrap_err(),
+            host.may_have_netdev(&[&before, &after], "lo").unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!((error.device(), error.cause()), (Some("rxe0"), &Cause::Replaced));
+        }
+    }
+    // The same device twice is one.
+    let own = of(Some(8));
+    let answer = Datagram::reply(&Message::new(0, &[]).finish_for_test(), 1);
+    let again = Datagram::reply(&Message::new(0, &[]).finish_for_test(), 2);
+    let mut host = Host::with_netlink(Socket::given(vec![vec![answer, again]]));
+    assert!(host.port_netdevs(&[(&own, 1), (&own, 1)]).is_ok());
 }
