@@ -2,8 +2,8 @@
 //!
 //! An [`Error`] names its device and its request. Three ways lead into it:
 //!
-//! - its text, for people: subject, request, cause, errno and advice in one line, as names and
-//!   paths that the caller gives have no newline. The text is complete,
+//! - its text, for people: subject, request, cause, errno and advice in one line, unless a name
+//!   or a path that the caller gave has a newline. The text is complete,
 //!   so [`source`](std::error::Error::source) is `None` and a chain of errors says nothing twice;
 //! - [`cause`](Error::cause), for programs that match on it, and predicates such as
 //!   [`is_gone`](Error::is_gone) for the usual branches;
