@@ -395,26 +395,30 @@ fn hosts_of_many_kinds() {
         document["devices"] = json!([device("a", &[port(1)], &[own])]);
         document["devices"][0]["hardware"] = json!({ "board_id": format!("board_{n}") });
         document["interfaces"] = json!([interface(2, &[json!([address, 64])])]);
-        let file = folder.path().join(format!("{n}.json"));
+        let [file, partial] =
+            ["", "-partial"].map(|own| folder.path().join(format!("{n}{own}.json")));
         fs::write(&file, document.to_string()).unwrap();
-        file
+        document["unlisted"] = json!([{ "device": "b", "problem": { "error": "no", "errno": 5 } }]);
+        fs::write(&partial, document.to_string()).unwrap();
+        (file, partial)
     };
-    let files: Vec<PathBuf> = (0..240).map(file).collect();
+    let (files, partial): (Vec<PathBuf>, Vec<PathBuf>) = (0..240).map(file).unzip();
     let counts = [60, 120, 240].map(|count| instructions(&["expect"], &files[..count]));
     hold("hosts of many kinds", &["expect"], counts);
     // What is expected of all is looked through once, and not for each.
     let expected = folder.path().join("all.toml");
     let words = ["check", "--expect", expected.to_str().unwrap()];
-    let counts = [60, 120, 240].map(|count| {
-        let group = |n| {
-            format!(
-                "[[devices]]\nboard = 'board_{n}'\nname = ['a', 'a{n}']\ncount = {{ min = 0, max = 1 }}\n"
-            )
-        };
-        fs::write(&expected, (0..count).map(group).collect::<String>()).unwrap();
-        instructions(&words, &files[..count])
-    });
-    hold("hosts and groups of many kinds", &words[..2], counts);
+    let group = |n| {
+        let count = "{ min = 0, max = 1 }";
+        format!("[[devices]]\nboard = 'board_{n}'\nname = ['a', 'a{n}']\ncount = {count}\n")
+    };
+    for (what, files) in [("hosts", &files), ("partial hosts", &partial)] {
+        let counts = [60, 120, 240].map(|count| {
+            fs::write(&expected, (0..count).map(group).collect::<String>()).unwrap();
+            instructions(&words, &files[..count])
+        });
+        hold(&format!("{what} and groups of many kinds"), &words[..2], counts);
+    }
 }
 
 /// Hosts that are alike but for their addresses, and hosts that are odd each in its own way.

@@ -67,7 +67,7 @@ impl<'p> Comparison<'p> {
         let listed = Listed::of(inventory, is_wanted);
         let is_list_known = listed.is_known();
         let mut list = Vec::new();
-        for (place, tally) in all.tallies(inventory, &groups, &listed).into_iter().enumerate() {
+        for (place, tally) in all.tallies(inventory, &groups, &listed) {
             list.extend(compare_count(&listed, all, place, tally));
         }
         if pattern.only_these_devices && !is_list_known {
@@ -117,6 +117,10 @@ enum Grouped {
 struct Groups<'p> {
     all: Vec<Group<'p>>,
     places: Places<'p>,
+    /// The places of those of which a host may not have none.
+    needed: Vec<usize>,
+    /// The places of those without names: any device may be of them.
+    nameless: Vec<usize>,
 }
 
 /// How many devices of a host are of a group, and how many may be.
@@ -128,7 +132,7 @@ struct Tally {
     /// Those that could not be listed, and those that are not wanted, without those that are of an earlier group in any case.
     unlisted: usize,
     others: usize,
-    /// Of the group's names, those of devices that are listed.
+    /// Of the group's names, those of devices that are listed. Counted where others may be there, too.
     listed: usize,
 }
 
@@ -161,8 +165,6 @@ struct Group<'p> {
     names: BTreeSet<&'p str>,
     boards: BTreeSet<&'p str>,
     drivers: BTreeSet<&'p str>,
-    /// Whether a host may have none.
-    may_be_none: bool,
     /// How many of its names are not of an earlier group in any case.
     free: usize,
 }
@@ -170,8 +172,14 @@ struct Group<'p> {
 impl<'p> Groups<'p> {
     fn of(pattern: &'p HostPattern) -> Self {
         let mut all: Vec<Group<'p>> = pattern.devices.iter().map(Group::of).collect();
-        let mut places = Places::new();
+        let (mut places, mut needed, mut nameless) = (Places::new(), Vec::new(), Vec::new());
         for (place, own) in all.iter_mut().enumerate() {
+            if own.may_not_be_none() {
+                needed.push(place);
+            }
+            if own.names.is_empty() {
+                nameless.push(place);
+            }
             for selector in own.selectors() {
                 places.entry(selector).or_default().push(place);
             }
@@ -183,28 +191,27 @@ impl<'p> Groups<'p> {
                 }
             }
         }
-        Self { all, places }
+        Self { all, places, needed, nameless }
     }
 
-    /// Whether a device of this name is of a group before this place in any case.
-    fn is_taken(&self, name: &str, place: usize) -> bool {
-        self.find(Selector::OnlyName(name)).first().is_some_and(|first| *first < place)
+    /// The first group that has a device of this name in any case.
+    fn taker(&self, name: &str) -> Option<usize> {
+        self.find(Selector::OnlyName(name)).first().copied()
     }
 
-    /// How many devices of a host are of each group, and how many may be.
+    /// How many devices of a host are of each group, and how many may be. Of a group that is not named a host may have
+    /// none, and it has none: most groups of a long pattern are of other hosts.
     fn tallies(
         &self,
         inventory: &Inventory,
         groups: &[Grouped],
         listed: &Listed<'_>,
-    ) -> Vec<Tally> {
-        let mut all = vec![Tally::default(); self.all.len()];
+    ) -> BTreeMap<usize, Tally> {
+        let mut all: BTreeMap<usize, Tally> = BTreeMap::new();
         let mut unknown = BTreeSet::new();
         for (record, own) in inventory.devices.iter().zip(groups) {
             match own {
-                Grouped::Of(place) => {
-                    all.get_mut(*place).into_iter().for_each(|own| own.devices += 1);
-                }
+                Grouped::Of(place) => all.entry(*place).or_default().devices += 1,
                 Grouped::Unknown(_) => {
                     unknown.insert(record.device.name.as_str());
                 }
@@ -217,19 +224,30 @@ impl<'p> Groups<'p> {
             others: listed.others.len(),
             ..Tally::default()
         };
+        let is_whole = left.unknown + left.unlisted + left.others == 0 && !listed.is_open;
+        let nameless = if is_whole { &[][..] } else { &self.nameless };
+        let every = if listed.is_open { 0..self.all.len() } else { 0..0 };
+        for place in self.needed.iter().chain(nameless).copied().chain(every) {
+            all.entry(place).or_default();
+        }
         let mut count = |names: &BTreeSet<&str>, may_be_taken, add: fn(&mut Tally)| {
             for name in names {
+                let taker = if may_be_taken { None } else { self.taker(name) };
                 for place in self.find(Selector::Name(name)) {
-                    let is_left = may_be_taken || !self.is_taken(name, *place);
-                    all.get_mut(*place).filter(|_| is_left).into_iter().for_each(add);
+                    if taker.is_none_or(|first| *place <= first) {
+                        add(all.entry(*place).or_default());
+                    }
                 }
             }
         };
         count(&unknown, true, |own| own.unknown += 1);
         count(&listed.unlisted, false, |own| own.unlisted += 1);
         count(&listed.others, false, |own| own.others += 1);
-        count(&listed.names, false, |own| own.listed += 1);
-        for (group, own) in self.all.iter().zip(&mut all) {
+        if listed.is_open {
+            count(&listed.names, false, |own| own.listed += 1);
+        }
+        for (place, own) in &mut all {
+            let Some(group) = self.all.get(*place) else { continue };
             if group.names.is_empty() {
                 *own = Tally { devices: own.devices, ..left };
             } else if group.is_by_name_only() {
@@ -302,8 +320,11 @@ impl<'p> Group<'p> {
     fn of(own: &'p DevicePattern) -> Self {
         let [names, boards, drivers] = [&own.names, &own.boards, &own.drivers]
             .map(|list| list.iter().map(String::as_str).collect());
-        let may_be_none = own.count.as_ref().is_none_or(|count| count.has_number(0));
-        Self { own, fields: OnceCell::new(), names, boards, drivers, may_be_none, free: 0 }
+        Self { own, fields: OnceCell::new(), names, boards, drivers, free: 0 }
+    }
+
+    fn may_not_be_none(&self) -> bool {
+        self.own.count.as_ref().is_some_and(|count| !count.has_number(0))
     }
 
     fn is_by_name_only(&self) -> bool {
@@ -430,9 +451,7 @@ fn compare_count(
     let own = group.own;
     let allowed = own.count.as_ref()?;
     let [number, unknown, others] = [tally.devices, tally.unknown, tally.others].map(to_u64);
-    // Most groups of a long pattern are of other hosts.
-    let is_none = number + unknown + others == 0 && tally.unlisted == 0 && !listed.is_open;
-    if is_none && group.may_be_none || allowed.allows_more(number, number.saturating_add(unknown)) {
+    if allowed.allows_more(number, number.saturating_add(unknown)) {
         return None;
     }
     let is_known = !listed.may_lack(group, tally) && tally.unlisted == 0;
@@ -451,7 +470,7 @@ fn compare_count(
     }
     let is_missing = |name: &&str| {
         !listed.names.contains(name)
-            && !groups.is_taken(name, place)
+            && groups.taker(name).is_none_or(|first| place <= first)
             && !listed.others.contains(name)
     };
     let missing: Vec<&str> = own.names.iter().map(String::as_str).filter(is_missing).collect();
