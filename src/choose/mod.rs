@@ -52,3 +52,6 @@ pub(crate) use recommend::is_usable;
 pub use recommend::{Wish, caveats, is_sure, recommend};
 pub(crate) use surroundings::{Kind, home};
 pub use surroundings::{Surroundings, port, ports};
+
+/// Returns the value of a program's variable.
+type Variables<'f, 'v> = &'f dyn Fn(&str) -> Option<&'v str>;

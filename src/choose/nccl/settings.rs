@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use super::devices::DeviceList;
 use super::numbers::{atoi, int, number};
 use super::release::{Implementation, Release};
+use crate::choose::Variables;
 use crate::choose::address::{Family, alike, parse_address};
 use crate::choose::port::Row;
 
@@ -49,6 +50,11 @@ impl Settings {
         implementation: Implementation,
         variable: impl Fn(&str) -> Option<&'v str>,
     ) -> Self {
+        Self::read(implementation, &variable)
+    }
+
+    /// The same, once for all kinds of `variable`.
+    fn read(implementation: Implementation, variable: Variables<'_, '_>) -> Self {
         let release = implementation.release();
         let (names, devices) = match implementation {
             Implementation::Nccl(_) => {
@@ -56,7 +62,7 @@ impl Settings {
                 (&NCCL, DeviceList::nccl(list, release))
             }
             Implementation::Nvshmem => {
-                let list = variable(HCA_LIST).filter(|_| has_mapping(&variable));
+                let list = variable(HCA_LIST).filter(|_| has_mapping(variable));
                 (&NVSHMEM, DeviceList::nvshmem(list.unwrap_or_default()))
             }
         };
@@ -120,10 +126,7 @@ impl Settings {
 const ENV_PLUGIN: &str = "NCCL_ENV_PLUGIN";
 
 /// Plug-ins bring settings and transports of their own. The transport that NCCL brings is called `IB`.
-fn doubted_by<'v>(
-    release: Release,
-    variable: impl Fn(&str) -> Option<&'v str>,
-) -> Option<&'static str> {
+fn doubted_by(release: Release, variable: Variables<'_, '_>) -> Option<&'static str> {
     let is_other = |name: &str, own: &str| {
         variable(name).is_some_and(|value| !value.eq_ignore_ascii_case(own))
     };
@@ -144,14 +147,14 @@ const HCA_LIST: &str = "NVSHMEM_HCA_LIST";
 const PE_MAPPING: &str = "NVSHMEM_HCA_PE_MAPPING";
 
 /// Whether NVSHMEM heeds its lists of devices in each release. It is on if it is set to anything but a no.
-fn has_mapping<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> bool {
+fn has_mapping(variable: Variables<'_, '_>) -> bool {
     variable("NVSHMEM_ENABLE_NIC_PE_MAPPING")
         .is_some_and(|value| !value.starts_with(['0', 'N', 'n', 'F', 'f']))
 }
 
-fn nvshmem_doubted_by<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> Option<&'static str> {
+fn nvshmem_doubted_by(variable: Variables<'_, '_>) -> Option<&'static str> {
     let given = |name: &str| variable(name).filter(|value| !value.is_empty());
-    let is_list_clear = |list| has_mapping(&variable) && !DeviceList::nvshmem(list).is_cut;
+    let is_list_clear = |list| has_mapping(variable) && !DeviceList::nvshmem(list).is_cut;
     if given(HCA_LIST).is_some_and(|list| !is_list_clear(list)) {
         return Some(HCA_LIST);
     }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use super::release::Release;
 use super::{PORTS, PORTS_BEFORE};
+use crate::choose::Variables;
 use crate::choose::address::Family;
 use crate::choose::port::Row;
 use crate::choose::reason::Why;
@@ -49,6 +50,11 @@ impl Settings {
     /// Reads the settings. `variable` returns the value of a variable.
     #[must_use]
     pub fn new<'v>(release: Release, variable: impl Fn(&str) -> Option<&'v str>) -> Self {
+        Self::read(release, &variable)
+    }
+
+    /// The same, once for all kinds of `variable`.
+    fn read(release: Release, variable: Variables<'_, '_>) -> Self {
         let since = |first: Release, name: &str| variable(name).filter(|_| release >= first);
         let gid_index = variable("UCX_IB_GID_INDEX").map_or(Value::Default, gid_index);
         let subnets =
@@ -69,7 +75,7 @@ impl Settings {
                 Value::Set(list) => networks(&list),
                 Value::Default | Value::Bad => Value::Default,
             },
-            doubted_by: doubted_by(&variable),
+            doubted_by: doubted_by(variable),
             devices,
             heeds_flid: release >= Release::V1_16 && flid == Some(true),
             refused: refused
@@ -115,7 +121,7 @@ impl Settings {
     }
 }
 
-fn doubted_by<'v>(variable: impl Fn(&str) -> Option<&'v str>) -> Option<&'static str> {
+fn doubted_by(variable: Variables<'_, '_>) -> Option<&'static str> {
     if !variable("UCX_TLS").is_none_or(has_rdma) {
         return Some("UCX_TLS");
     }
