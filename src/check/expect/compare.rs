@@ -136,6 +136,9 @@ struct Tally {
     listed: usize,
 }
 
+/// Numbers by the places of groups.
+type Counts = BTreeMap<usize, usize>;
+
 /// The places of groups, ascending.
 type Places<'p> = BTreeMap<Selector<'p>, Vec<usize>>;
 
@@ -206,56 +209,71 @@ impl<'p> Groups<'p> {
         inventory: &Inventory,
         groups: &[Grouped],
         listed: &Listed<'_>,
-    ) -> BTreeMap<usize, Tally> {
-        let mut all: BTreeMap<usize, Tally> = BTreeMap::new();
-        let mut unknown = BTreeSet::new();
+    ) -> Vec<(usize, Tally)> {
+        let (mut devices, mut unknown) = (Counts::new(), BTreeSet::new());
         for (record, own) in inventory.devices.iter().zip(groups) {
             match own {
-                Grouped::Of(place) => all.entry(*place).or_default().devices += 1,
+                Grouped::Of(place) => *devices.entry(*place).or_default() += 1,
                 Grouped::Unknown(_) => {
                     unknown.insert(record.device.name.as_str());
                 }
                 Grouped::None => {}
             }
         }
+        let Listed { is_open, names, unlisted, others } = listed;
         let mut left = Tally {
             unknown: unknown.len(),
-            unlisted: listed.unlisted.len(),
-            others: listed.others.len(),
+            unlisted: unlisted.len(),
+            others: others.len(),
             ..Tally::default()
         };
-        let is_whole = left.unknown + left.unlisted + left.others == 0 && !listed.is_open;
-        let nameless = if is_whole { &[][..] } else { &self.nameless };
-        let every = if listed.is_open { 0..self.all.len() } else { 0..0 };
-        for place in self.needed.iter().chain(nameless).copied().chain(every) {
-            all.entry(place).or_default();
+        let mut places: BTreeSet<usize> =
+            self.needed.iter().chain(devices.keys()).copied().collect();
+        if *is_open {
+            places.extend(0..self.all.len());
+        } else if left.unknown + left.unlisted + left.others != 0 {
+            places.extend(&self.nameless);
         }
-        let mut count = |names: &BTreeSet<&str>, may_be_taken, add: fn(&mut Tally)| {
-            for name in names {
-                let taker = if may_be_taken { None } else { self.taker(name) };
-                for place in self.find(Selector::Name(name)) {
-                    if taker.is_none_or(|first| *place <= first) {
-                        add(all.entry(*place).or_default());
-                    }
+        let unknown = self.counts(&unknown, true, &mut places);
+        let unlisted = self.counts(unlisted, false, &mut places);
+        let others = self.counts(others, false, &mut places);
+        let listed = if *is_open { self.counts(names, false, &mut places) } else { Counts::new() };
+        let tally = |place| {
+            let of = |own: &Counts| own.get(&place).copied().unwrap_or_default();
+            let devices = of(&devices);
+            let group = self.all.get(place)?;
+            if group.names.is_empty() {
+                return Some((place, Tally { devices, ..left }));
+            }
+            let [unknown, unlisted, others, listed] =
+                [&unknown, &unlisted, &others, &listed].map(of);
+            if group.is_by_name_only() {
+                left.unlisted -= unlisted;
+                left.others -= others;
+            }
+            Some((place, Tally { devices, unknown, unlisted, others, listed }))
+        };
+        places.into_iter().filter_map(tally).collect()
+    }
+
+    /// How many of these names each group has, where no earlier one has such a device in any case. Adds its places.
+    fn counts(
+        &self,
+        names: &BTreeSet<&str>,
+        may_be_taken: bool,
+        places: &mut BTreeSet<usize>,
+    ) -> Counts {
+        let mut counts = Counts::new();
+        for name in names {
+            let taker = if may_be_taken { None } else { self.taker(name) };
+            for place in self.find(Selector::Name(name)) {
+                if taker.is_none_or(|first| *place <= first) {
+                    *counts.entry(*place).or_default() += 1;
+                    places.insert(*place);
                 }
             }
-        };
-        count(&unknown, true, |own| own.unknown += 1);
-        count(&listed.unlisted, false, |own| own.unlisted += 1);
-        count(&listed.others, false, |own| own.others += 1);
-        if listed.is_open {
-            count(&listed.names, false, |own| own.listed += 1);
         }
-        for (place, own) in &mut all {
-            let Some(group) = self.all.get(*place) else { continue };
-            if group.names.is_empty() {
-                *own = Tally { devices: own.devices, ..left };
-            } else if group.is_by_name_only() {
-                left.unlisted -= own.unlisted;
-                left.others -= own.others;
-            }
-        }
-        all
+        counts
     }
 
     /// The groups of a host's devices.
