@@ -45,8 +45,9 @@
 //!
 //! # Errors
 //!
-//! What asks the kernel returns [`Error`], but for [`umad::strict`], whose errors are libibumad's: one line of text for people, a [`Cause`](error::Cause) and predicates
-//! for programs, an errno as `i32` for C. See [`error`].
+//! What asks the kernel returns [`Error`]: a text for people, a [`Cause`](error::Cause) and predicates for
+//! programs, an errno as `i32` for C. See [`error`]. Only [`umad::strict`] has errors of its own, which are
+//! libibumad's.
 //!
 //! # Features
 //!

@@ -19,6 +19,12 @@
 //! number again, anything about inode numbers; of an open file that is handed over
 //! ([`Context::import`](crate::context::Context::import)), and of a node that was made by hand while the
 //! number's former device is open elsewhere, more than the node GUID.
+//!
+//! # Forks and namespaces
+//!
+//! A [`Host`] opens a netlink socket with its first question, and keeps it. So make a new one in a forked
+//! child: two processes with one socket may take each other's answers. Make a new one in a thread that
+//! enters another network namespace, too: the socket still answers for the one in which it was opened.
 
 mod counters;
 mod list;
