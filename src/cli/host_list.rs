@@ -1,5 +1,6 @@
 //! Slurm's expressions of hosts: `n[1-3,07],m5`.
 
+use core::fmt::Write as _;
 use core::str::FromStr;
 use std::collections::BTreeSet;
 
@@ -75,28 +76,76 @@ fn shortest(part: &str) -> usize {
 
 /// The names of a part, which may have several brackets.
 fn expand(part: &str) -> Result<Vec<String>, String> {
-    let Some((before, rest)) = part.split_once('[') else { return Ok(vec![part.to_owned()]) };
-    let (inside, after) = rest.split_once(']').unwrap_or((rest, ""));
-    let ends = expand(after)?;
-    let mut names = Vec::new();
-    for range in inside.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (Some(from), Some(to)) = (number(first), number(last)) else {
-            return Err(format!("{range:?} is no number and no range"));
-        };
-        if from > to {
-            return Err(format!("{range:?} ends before it begins"));
-        }
-        let count = usize::try_from(to - from).unwrap_or(MOST).saturating_add(1);
-        if count.saturating_mul(ends.len()).saturating_add(names.len()) > MOST {
+    let (mut pieces, mut text) = (Vec::new(), String::new());
+    let (mut rest, mut count) = (part, 1);
+    while let Some((before, behind)) = rest.split_once('[') {
+        let (inside, after) = behind.split_once(']').unwrap_or((behind, ""));
+        let ranges = inside.split(',').map(range).collect::<Result<Vec<Range>, String>>()?;
+        let own = ranges.iter().map(Range::count).fold(0, usize::saturating_add);
+        count = usize::saturating_mul(count, own);
+        if count > MOST {
             return Err("too many hosts".to_owned());
         }
-        let digits = first.len();
-        for number in from..=to {
-            names.extend(ends.iter().map(|end| format!("{before}{number:0digits$}{end}")));
+        text.push_str(before);
+        // One number is like text. So each piece has two numbers or more, and the names cost no more than their bytes.
+        match ranges.as_slice() {
+            [Range { from, to, digits }] if from == to => write(&mut text, *from, *digits),
+            _ => pieces.push((core::mem::take(&mut text), ranges)),
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+    let mut names = Vec::new();
+    add(&pieces, &text, &mut String::new(), &mut names);
+    Ok(names)
+}
+
+fn write(text: &mut String, number: u64, digits: usize) {
+    // Nothing fails to be written to a text.
+    let _ = write!(text, "{number:0digits$}");
+}
+
+/// Adds the names that begin so.
+fn add(pieces: &[(String, Vec<Range>)], end: &str, begin: &mut String, names: &mut Vec<String>) {
+    let Some(((before, ranges), rest)) = pieces.split_first() else {
+        names.push(format!("{begin}{end}"));
+        return;
+    };
+    let length = begin.len();
+    begin.push_str(before);
+    let with_text = begin.len();
+    for Range { from, to, digits } in ranges {
+        for number in *from..=*to {
+            write(begin, number, *digits);
+            add(rest, end, begin, names);
+            begin.truncate(with_text);
         }
     }
-    Ok(names)
+    begin.truncate(length);
+}
+
+/// Numbers in a bracket, with at least so many digits.
+struct Range {
+    from: u64,
+    to: u64,
+    digits: usize,
+}
+
+impl Range {
+    fn count(&self) -> usize {
+        usize::try_from(self.to - self.from).unwrap_or(MOST).saturating_add(1)
+    }
+}
+
+fn range(text: &str) -> Result<Range, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (Some(from), Some(to)) = (number(first), number(last)) else {
+        return Err(format!("{text:?} is no number and no range"));
+    };
+    if from > to {
+        return Err(format!("{text:?} ends before it begins"));
+    }
+    Ok(Range { from, to, digits: first.len() })
 }
 
 /// A number of digits only.
@@ -120,6 +169,7 @@ mod tests {
         assert_eq!(hosts("n[1-3,07],m5"), ["n1", "n2", "n3", "n07", "m5"]);
         assert_eq!(hosts("n[098-101]"), ["n098", "n099", "n100", "n101"]);
         assert_eq!(hosts("r[1-2]n[1,3]-ib"), ["r1n1-ib", "r1n3-ib", "r2n1-ib", "r2n3-ib"]);
+        assert_eq!(hosts("a[1]b[2-3][04]c"), ["a1b204c", "a1b304c"]);
         assert_eq!(hosts("b,a,b,a[1-1],a1"), ["b", "a", "a1"]);
     }
 
@@ -147,6 +197,7 @@ mod tests {
             "n[0-999999999]",
             "n[0-99999],m[0-99999]",
             "n[0-999][0-999]",
+            "n[0-99999,0-99999]",
             "n[00000000000000000001]",
         ] {
             assert!(text.parse::<HostList>().is_err(), "{text:?}");
