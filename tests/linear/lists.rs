@@ -392,8 +392,11 @@ fn hosts_of_many_kinds() {
         let mut own = row(1, 3, Some(2));
         own["gid"] = json!(address);
         document["host"] = json!(format!("node{n}"));
-        document["devices"] = json!([device("a", &[port(1)], &[own])]);
-        document["devices"][0]["hardware"] = json!({ "board_id": format!("board_{n}") });
+        document["devices"] = json!(["a", "c"].map(|name| {
+            let mut device = device(name, &[port(1)], &[own.clone()]);
+            device["hardware"] = json!({ "board_id": format!("board_{n}") });
+            device
+        }));
         document["interfaces"] = json!([interface(2, &[json!([address, 64])])]);
         let [file, partial] =
             ["", "-partial"].map(|own| folder.path().join(format!("{n}{own}.json")));
@@ -407,15 +410,21 @@ fn hosts_of_many_kinds() {
     hold("hosts of many kinds", &["expect"], counts);
     // What is expected of all is looked through once, and not for each.
     let expected = folder.path().join("all.toml");
-    let words = ["check", "--expect", expected.to_str().unwrap()];
-    let group = |n| {
-        let count = "{ min = 0, max = 1 }";
-        format!("[[devices]]\nboard = 'board_{n}'\nname = ['a', 'a{n}']\ncount = {count}\n")
-    };
-    for (what, files) in [("hosts", &files), ("partial hosts", &partial)] {
+    let words = ["check", "--expect", expected.to_str().unwrap(), "a"];
+    let (named, counted) = ("name = ['a', 'a{n}']\n", "count = { min = 0, max = 2 }\n");
+    for (what, words, files, own) in [
+        ("hosts", &words[..3], &files, [named, counted]),
+        ("partial hosts", &words[..3], &partial, [named, counted]),
+        ("partial hosts of boards", &words[..3], &partial, ["", ""]),
+        ("one device of hosts of boards", &words, &files, ["", counted]),
+    ] {
+        let group = |n: usize| {
+            let own = own.concat().replace("{n}", &n.to_string());
+            format!("[[devices]]\nboard = 'board_{n}'\n{own}")
+        };
         let counts = [60, 120, 240].map(|count| {
             fs::write(&expected, (0..count).map(group).collect::<String>()).unwrap();
-            instructions(&words, &files[..count])
+            instructions(words, &files[..count])
         });
         hold(&format!("{what} and groups of many kinds"), &words[..2], counts);
     }

@@ -3,10 +3,10 @@
 use core::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::expected::Expected;
+use super::expected::{Count, Expected};
 use super::field::{Field, Value};
 use super::seen::{Scene, Seen};
-use super::{DevicePattern, HostPattern};
+use super::{DevicePattern, HostPattern, SHOWN};
 use crate::check::finding::{Finding, Severity};
 use crate::choose::plan::Program;
 use crate::device::Device;
@@ -117,10 +117,20 @@ enum Grouped {
 struct Groups<'p> {
     all: Vec<Group<'p>>,
     places: Places<'p>,
-    /// The places of those of which a host may not have none.
-    needed: Vec<usize>,
-    /// The places of those without names: any device may be of them.
-    nameless: Vec<usize>,
+    untouched: Untouched,
+}
+
+/// The groups of which something may be said though a host has no device of them, and none that may be by its name. Each
+/// with how many devices of which little is known are enough to say nothing: the least number that is expected, and for a
+/// group with names no number. The greatest is first.
+#[derive(Default)]
+struct Untouched {
+    /// If all devices of the host are listed.
+    whole: Vec<(u64, usize)>,
+    /// If the names of all are known.
+    named: Vec<(u64, usize)>,
+    /// If not even these are known.
+    open: Vec<(u64, usize)>,
 }
 
 /// How many devices of a host are of a group, and how many may be.
@@ -168,6 +178,7 @@ struct Group<'p> {
     names: BTreeSet<&'p str>,
     boards: BTreeSet<&'p str>,
     drivers: BTreeSet<&'p str>,
+    count: Option<Count<'p>>,
     /// How many of its names are not of an earlier group in any case.
     free: usize,
 }
@@ -175,26 +186,22 @@ struct Group<'p> {
 impl<'p> Groups<'p> {
     fn of(pattern: &'p HostPattern) -> Self {
         let mut all: Vec<Group<'p>> = pattern.devices.iter().map(Group::of).collect();
-        let (mut places, mut needed, mut nameless) = (Places::new(), Vec::new(), Vec::new());
+        let (mut places, mut untouched) = (Places::new(), Untouched::default());
         for (place, own) in all.iter_mut().enumerate() {
-            if own.may_not_be_none() {
-                needed.push(place);
-            }
-            if own.names.is_empty() {
-                nameless.push(place);
-            }
             for selector in own.selectors() {
                 places.entry(selector).or_default().push(place);
             }
             let is_free = |name: &&&'p str| !places.contains_key(&Selector::OnlyName(name));
             own.free = own.names.iter().filter(is_free).count();
+            untouched.add(place, own);
             if own.is_by_name_only() {
                 for name in &own.names {
                     places.entry(Selector::OnlyName(name)).or_insert_with(|| vec![place]);
                 }
             }
         }
-        Self { all, places, needed, nameless }
+        untouched.sort();
+        Self { all, places, untouched }
     }
 
     /// The first group that has a device of this name in any case.
@@ -227,13 +234,16 @@ impl<'p> Groups<'p> {
             others: others.len(),
             ..Tally::default()
         };
-        let mut places: BTreeSet<usize> =
-            self.needed.iter().chain(devices.keys()).copied().collect();
-        if *is_open {
-            places.extend(0..self.all.len());
-        } else if left.unknown + left.unlisted + left.others != 0 {
-            places.extend(&self.nameless);
-        }
+        // These may be of any group that has no names, as far as none of an earlier one has them.
+        let free = others.iter().filter(|name| self.taker(name).is_none()).count();
+        let (untouched, enough) = match (is_open, unlisted.is_empty()) {
+            (true, _) => (&self.untouched.open, unknown.len()),
+            (false, false) => (&self.untouched.named, unknown.len()),
+            (false, true) => (&self.untouched.whole, unknown.len() + free),
+        };
+        let untouched = untouched.iter().take_while(|(least, _)| *least > to_u64(enough));
+        let mut places: BTreeSet<usize> = untouched.map(|(_, place)| *place).collect();
+        places.extend(devices.keys());
         let unknown = self.counts(&unknown, true, &mut places);
         let unlisted = self.counts(unlisted, false, &mut places);
         let others = self.counts(others, false, &mut places);
@@ -334,15 +344,36 @@ impl<'p> Groups<'p> {
     }
 }
 
+impl Untouched {
+    fn add(&mut self, place: usize, group: &Group<'_>) {
+        let Some(count) = &group.count else { return };
+        let (is_named, is_needed) = (!group.names.is_empty(), !count.has(0));
+        let least = if is_named { u64::MAX } else { count.next(0).unwrap_or(u64::MAX) };
+        let own = (least, place);
+        if is_needed {
+            self.whole.push(own);
+        }
+        if is_needed || !is_named {
+            self.named.push(own);
+        }
+        if is_needed || !is_named || group.free > 0 {
+            self.open.push(own);
+        }
+    }
+
+    fn sort(&mut self) {
+        for list in [&mut self.whole, &mut self.named, &mut self.open] {
+            list.sort_unstable_by(|one, other| other.cmp(one));
+        }
+    }
+}
+
 impl<'p> Group<'p> {
     fn of(own: &'p DevicePattern) -> Self {
         let [names, boards, drivers] = [&own.names, &own.boards, &own.drivers]
             .map(|list| list.iter().map(String::as_str).collect());
-        Self { own, fields: OnceCell::new(), names, boards, drivers, free: 0 }
-    }
-
-    fn may_not_be_none(&self) -> bool {
-        self.own.count.as_ref().is_some_and(|count| !count.has_number(0))
+        let count = own.count.as_ref().map(Count::of);
+        Self { own, fields: OnceCell::new(), names, boards, drivers, count, free: 0 }
     }
 
     fn is_by_name_only(&self) -> bool {
@@ -467,23 +498,24 @@ fn compare_count(
 ) -> Option<Finding> {
     let group = groups.all.get(place)?;
     let own = group.own;
-    let allowed = own.count.as_ref()?;
+    let count = group.count.as_ref()?;
     let [number, unknown, others] = [tally.devices, tally.unknown, tally.others].map(to_u64);
-    if allowed.allows_more(number, number.saturating_add(unknown)) {
+    if count.allows_more(number, number.saturating_add(unknown)) {
         return None;
     }
     let is_known = !listed.may_lack(group, tally) && tally.unlisted == 0;
     let is_partial = others > 0;
     // Those that were not asked for may be of the group.
     let most = number.saturating_add(unknown).saturating_add(others);
-    if allowed.has_number(number) && is_known {
+    if count.has(number) && is_known {
         return None;
     }
     // Those that were not listed or not wanted may be of the group too. They are never fewer.
-    if !is_known && (allowed.has_number(number) || allowed.allows_more(number, u64::MAX)) {
+    let are_too_few = count.next(number).is_some();
+    if !is_known && (count.has(number) || are_too_few) {
         return Some(unread_list(&format!("how many devices there are of {own}")));
     }
-    if is_partial && allowed.allows_more(number, most) {
+    if is_partial && count.allows_more(number, most) {
         return None;
     }
     let is_missing = |name: &&str| {
@@ -491,21 +523,25 @@ fn compare_count(
             && groups.taker(name).is_none_or(|first| place <= first)
             && !listed.others.contains(name)
     };
-    let missing: Vec<&str> = own.names.iter().map(String::as_str).filter(is_missing).collect();
-    let are_too_few = allowed.allows_more(number, u64::MAX);
+    let missing = own.names.iter().map(String::as_str).filter(is_missing);
+    // One more shows that there are more.
+    let mut missing: Vec<&str> = missing.take(SHOWN + 1).collect();
+    if let Some(last) = missing.get_mut(SHOWN) {
+        *last = "and more";
+    }
     let missing = if missing.is_empty() || !are_too_few {
         String::new()
     } else {
         format!(", without {}", missing.join(", "))
     };
     let are_all = is_known && unknown == 0 && !is_partial;
-    let (least, count) = match are_all {
+    let (least, shown) = match are_all {
         true => ("", number),
         // Even with the others there are not enough.
         false if is_partial && is_known && are_too_few => ("at most ", most),
         false => ("at least ", number),
     };
-    let plural = if count == 1 { "" } else { "s" };
+    let plural = if shown == 1 { "" } else { "s" };
     let advice = if !are_too_few {
         "are there virtual functions or another card (lspci, rdma dev)? or expect as many in the file"
     } else if least != "at least " {
@@ -515,8 +551,8 @@ fn compare_count(
     };
     Some(finding(
         "expect-devices",
-        format!("{least}{count} device{plural} of {own}{missing}"),
-        Some(allowed.text(&ToString::to_string, &ToString::to_string)),
+        format!("{least}{shown} device{plural} of {own}{missing}"),
+        Some(count.allowed.text(&ToString::to_string, &ToString::to_string)),
         advice,
     ))
 }

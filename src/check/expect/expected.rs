@@ -1,4 +1,4 @@
-//! What is expected of a field, so that a value is found in a long list without looking through it.
+//! What is expected of a field, and how many devices: a value is found in a long list without looking through it.
 
 use super::field::{Allowed, Field, Form, Value};
 use crate::choose::Network;
@@ -72,6 +72,55 @@ impl<'p> Expected<'p> {
     }
 }
 
+/// How many devices are expected of a group.
+pub(super) struct Count<'p> {
+    pub(super) allowed: &'p Allowed,
+    /// The numbers of a list. They ascend.
+    numbers: Vec<u64>,
+}
+
+impl<'p> Count<'p> {
+    pub(super) fn of(allowed: &'p Allowed) -> Self {
+        let number = |own: &Value| match own {
+            Value::Number(own) => Some(*own),
+            _ => None,
+        };
+        let mut numbers: Vec<u64> = match allowed {
+            Allowed::OneOf(values) => values.iter().filter_map(number).collect(),
+            Allowed::Within { .. } => Vec::new(),
+        };
+        numbers.sort_unstable();
+        Self { allowed, numbers }
+    }
+
+    pub(super) fn has(&self, number: u64) -> bool {
+        match self.allowed {
+            Allowed::OneOf(_) => self.numbers.binary_search(&number).is_ok(),
+            Allowed::Within { .. } => self.allowed.has_number(number),
+        }
+    }
+
+    /// The least number above this one.
+    pub(super) fn next(&self, number: u64) -> Option<u64> {
+        let above = number.checked_add(1)?;
+        match self.allowed {
+            Allowed::OneOf(_) => {
+                let place = self.numbers.partition_point(|own| *own < above);
+                self.numbers.get(place).copied()
+            }
+            Allowed::Within { min, max } => {
+                let least = min.map_or(above, |own| own.max(above));
+                max.is_none_or(|own| least <= own).then_some(least)
+            }
+        }
+    }
+
+    /// Whether more than a number is allowed, and not more than the other one.
+    pub(super) fn allows_more(&self, number: u64, most: u64) -> bool {
+        self.next(number).is_some_and(|own| own <= most)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -88,7 +137,26 @@ mod tests {
         (address, bits).prop_map(|(address, bits)| Value::Network(Network { address, bits }))
     }
 
+    fn counts() -> impl Strategy<Value = Allowed> {
+        let within = (proptest::option::of(0..6u64), proptest::option::of(0..6u64));
+        prop_oneof![
+            proptest::collection::vec((0..6u64).prop_map(Value::Number), 0..4)
+                .prop_map(Allowed::OneOf),
+            within.prop_map(|(min, max)| Allowed::Within { min, max }),
+        ]
+    }
+
     proptest! {
+        #[test]
+        fn a_count_is_as_each_number_says(allowed in counts(), number in 0..8u64, most in 0..8u64) {
+            let count = Count::of(&allowed);
+            prop_assert_eq!(count.has(number), allowed.has_number(number));
+            let mut above = (number + 1)..20;
+            prop_assert_eq!(count.next(number), above.clone().find(|own| allowed.has_number(*own)));
+            let is_any = above.any(|own| own <= most && allowed.has_number(own));
+            prop_assert_eq!(count.allows_more(number, most), is_any);
+        }
+
         /// As each network says of each address.
         #[test]
         fn an_address_is_in_a_network(

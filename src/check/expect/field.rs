@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::SHOWN;
 use crate::choose::Network;
 use crate::pkey::PKey;
 use crate::port::{LinkLayer, PortState, Rate};
@@ -290,9 +291,6 @@ impl fmt::Display for Value {
     }
 }
 
-/// How many of many values are named.
-const SHOWN: usize = 8;
-
 impl Allowed {
     /// One value.
     #[must_use]
@@ -307,20 +305,6 @@ impl Allowed {
             Self::OneOf(values) => values.contains(&Value::Number(number)),
             Self::Within { min, max } => {
                 min.is_none_or(|own| number >= own) && max.is_none_or(|own| number <= own)
-            }
-        }
-    }
-
-    /// Whether more than a number is allowed, and not more than the other one.
-    pub(super) fn allows_more(&self, number: u64, most: u64) -> bool {
-        match self {
-            Self::OneOf(values) => {
-                let is_more = |own: &u64| *own > number && *own <= most;
-                values.iter().any(|own| matches!(own, Value::Number(own) if is_more(own)))
-            }
-            Self::Within { min, max } => {
-                let most = max.map_or(most, |own| own.min(most));
-                most > number && min.is_none_or(|own| own <= most)
             }
         }
     }

@@ -55,16 +55,45 @@ pub struct DevicePattern {
 }
 
 impl core::fmt::Display for DevicePattern {
-    /// `mlx5 MT_0000000838: mlx5_0, mlx5_1`.
+    /// `mlx5 MT_0000000838: mlx5_0, mlx5_1`. Of a long list it has the first eight, and how many more there are.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let Self { drivers, boards, names, .. } = self;
         let kind = [drivers, boards].into_iter().filter(|own| !own.is_empty());
-        let kind = kind.map(|own| own.join(" or ")).collect::<Vec<_>>().join(" ");
+        let kind = kind.map(|own| first(own, " or ")).collect::<Vec<_>>().join(" ");
         match (kind.is_empty(), names.is_empty()) {
             (true, true) => f.write_str("any device"),
             (false, true) => f.write_str(&kind),
-            (true, false) => f.write_str(&names.join(", ")),
-            (false, false) => write!(f, "{kind}: {}", names.join(", ")),
+            (true, false) => f.write_str(&first(names, ", ")),
+            (false, false) => write!(f, "{kind}: {}", first(names, ", ")),
         }
+    }
+}
+
+/// How many of many are named.
+const SHOWN: usize = 8;
+
+/// The first of a list, and how many more there are.
+fn first(list: &[String], between: &str) -> String {
+    match list.split_at_checked(SHOWN) {
+        Some((first, rest)) if !rest.is_empty() => {
+            format!("{}{between}{} more", first.join(between), rest.len())
+        }
+        _ => list.join(between),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_names_the_first_of_many() {
+        let names = |count: usize| (1..=count).map(|n| format!("a{n}")).collect::<Vec<String>>();
+        let group = |drivers, names| DevicePattern { drivers, names, ..DevicePattern::default() };
+        let eight = "a1, a2, a3, a4, a5, a6, a7, a8";
+        assert_eq!(group(Vec::new(), names(8)).to_string(), eight);
+        assert_eq!(group(Vec::new(), names(10)).to_string(), format!("{eight}, 2 more"));
+        let drivers = eight.replace(", ", " or ");
+        assert_eq!(group(names(9), names(1)).to_string(), format!("{drivers} or 1 more: a1"));
     }
 }

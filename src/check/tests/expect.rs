@@ -354,6 +354,18 @@ fn devices_that_differ_are_groups_of_their_own() {
     assert_eq!(found[0].seen, "2 devices of mlx5: mlx5_1, mlx5_2, mlx5_3, without mlx5_3");
 }
 
+/// What is said of a host does not grow with the names of a group that it lacks.
+#[test]
+fn the_first_of_many_missing_devices_are_named() {
+    let mut pattern = pattern(&[good()]);
+    let group = &mut pattern.devices[0];
+    group.names = (0..10).map(|number| format!("a{number}")).collect();
+    let found = compare(&good(), &pattern, |_| true);
+    let eight = "a0, a1, a2, a3, a4, a5, a6, a7";
+    let seen = format!("0 devices of mlx5: {eight}, 2 more, without {eight}, and more");
+    assert_eq!(found[0].seen, seen);
+}
+
 /// The same of a rate. Other firmware, another NUMA node and another index make no group.
 #[test]
 fn what_makes_a_group() {
