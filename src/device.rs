@@ -200,7 +200,10 @@ impl Absence {
     pub fn advice(&self) -> String {
         match self {
             Self::NoModule => "load the device's driver, or rdma_rxe for soft RoCE".to_owned(),
-            Self::NoDevice => "load the device's driver, or make one (rdma link add)".to_owned(),
+            Self::NoDevice => {
+                "load the device's driver, or see why it makes none (the kernel's log, devlink dev param show), or make one (rdma link add)"
+                    .to_owned()
+            }
             Self::OtherNamespace { device, .. } => {
                 format!(
                     "run there, or move it here, if its driver allows that (run rdma dev set {device} netns NAME there)"

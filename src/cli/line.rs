@@ -553,8 +553,8 @@ fn netdev(own: &Netdev) -> Side<'_> {
 
 fn mtu<'c>(own: Option<Mtu>) -> Side<'c> {
     match own {
-        // It is no MTU, and it is known.
-        Some(Mtu(0)) => Side::Number(0),
+        // A port without a representor has none. That is known, so it is not null.
+        Some(Mtu(0)) => word("none"),
         own => optional(ports::bytes(own), show),
     }
 }
@@ -719,6 +719,11 @@ mod tests {
         assert_eq!(port(unread, netdev(3, "eth0")), "no → name eth0 ifindex 3");
         assert_eq!(port(netdev(3, "eth0"), PortValue::Netdev(Ok(None))), "eth0 → none known");
         assert_eq!(serde_json::to_string(&Side::NoneKnown).unwrap(), "null");
+        // A port without a representor has no MTU.
+        let mtus = [Some(Mtu(3)), Some(Mtu(0)), None].map(PortValue::Mtu);
+        let [four, none, unknown] = mtus.each_ref().map(|own| super::port(own).text());
+        assert_eq!([four, none, unknown], ["1024", "none", "-"]);
+        assert_eq!(serde_json::to_string(&super::port(&mtus[1])).unwrap(), r#""none""#);
     }
 
     /// Nor of an interface, where interfaces could not be listed.

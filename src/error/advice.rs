@@ -60,11 +60,12 @@ impl fmt::Display for Advice<'_> {
                 "the device's firmware has no user contexts"
             }
             (Request::GetDevxContext, Cause::Os(libc::EINVAL)) => {
-                "the device's firmware may have no user contexts"
+                "the device's firmware may have no user contexts, or it refused: see the kernel's log"
             }
             (Request::GetDevxContext, Cause::Refused | Cause::Os(libc::ENOMEM)) => {
-                "the rdma cgroup's limit of hca_handle is reached, or the firmware has no user \
-                 context left"
+                "the rdma cgroup's limit of hca_handle is reached, or the device is not active (it \
+                 comes or goes, or its firmware failed: see the kernel's log), or the firmware has no \
+                 user context left"
             }
             (_, Cause::NeedsDevx) | (Request::Firmware { .. }, Cause::NotOffered) => {
                 "open the device with mlx5::devx::open"
@@ -83,8 +84,9 @@ impl fmt::Display for Advice<'_> {
             ) => "the firmware failed, is busy or being reset; the kernel's log says more",
             (_, Cause::UnknownToKernel) => "use a newer kernel, or read sysfs instead",
             (Request::GetContext, Cause::Refused) => {
-                "the rdma cgroup's limit of hca_handle is reached, or the device is not active yet, \
-                 or its firmware has nothing left; read sysfs instead"
+                "the rdma cgroup's limit of hca_handle is reached, or the device is not active (it \
+                 comes or goes, or its firmware failed: see the kernel's log), or its firmware has \
+                 nothing left; sysfs may have the answer"
             }
             // Drivers make the same number of a request that they do not know and of one that the
             // firmware refuses.

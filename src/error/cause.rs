@@ -47,8 +47,9 @@ pub enum Cause {
     /// The device or its driver does not offer this (`EOPNOTSUPP`).
     #[error("the device does not offer this")]
     NotOffered,
-    /// A limit was reached (`EAGAIN` of `GET_CONTEXT`): the rdma cgroup's, or the device is not active yet.
-    #[error("temporarily refused")]
+    /// A limit was reached, the rdma cgroup's or the firmware's, or the device is not active (`EAGAIN` of
+    /// `GET_CONTEXT`). It is not while it comes or goes, nor once its driver gave it up.
+    #[error("refused for now")]
     Refused,
     /// Another device has taken over the name or the node since this one was listed (`ENODEV`).
     #[error("another device has taken its place")]

@@ -116,8 +116,14 @@ fn devx_is_one_bit_more_than_mlx5_wants_otherwise() {
     let context =
         |rule| DevxContext::simulated("sim0", 1..=1, Box::new(Driver(driver_id::MLX5, rule)));
     assert!(context(rule).unwrap().has_devx());
-    let error = context(|_, _| Err(Errno::INVAL)).unwrap_err();
-    assert!(error.to_string().contains("may have no user contexts"), "{error}");
+    let refusals: [(Rule, &str); 2] = [
+        (|_, _| Err(Errno::INVAL), "may have no user contexts, or it refused"),
+        (|_, _| Err(Errno::AGAIN), "or its firmware failed"),
+    ];
+    for (rule, advice) in refusals {
+        let error = context(rule).unwrap_err();
+        assert!(error.to_string().contains(advice), "{error}");
+    }
 }
 
 #[test]
@@ -126,7 +132,7 @@ fn every_refusal_is_a_cause_of_its_own() {
         (Errno::NOTTY, Cause::NoIoctl, "Linux 5.10"),
         (Errno::PROTONOSUPPORT, Cause::UnknownToKernel, "newer kernel"),
         (Errno::IO, Cause::DeviceGone(libc::EIO), "list the devices again"),
-        (Errno::AGAIN, Cause::Refused, "hca_handle"),
+        (Errno::AGAIN, Cause::Refused, "or its firmware failed"),
         (Errno::OPNOTSUPP, Cause::NotOffered, "does not offer"),
         (Errno::INVAL, Cause::Os(libc::EINVAL), "read sysfs instead"),
         (Errno::NOMEM, Cause::Os(libc::ENOMEM), "errno 12"),

@@ -85,7 +85,8 @@ pub use vport_state::{VportAdminState, VportLinkState, VportSide, VportState, qu
 ///
 /// # Errors
 /// Those of [`Context::open`]; another driver's device ([`Cause::OtherDriver`], `EOPNOTSUPP`); no
-/// user contexts in the firmware (`EINVAL`), or none left (`EAGAIN`, `ENOMEM`).
+/// user contexts in the firmware, or its refusal (`EINVAL`); none left, or a device that is not active (`EAGAIN`,
+/// `ENOMEM`).
 #[doc(alias = "mlx5dv_open_device")]
 pub fn open(device: &Device) -> Result<DevxContext> {
     Context::open_mlx5(device, true).map(DevxContext)
