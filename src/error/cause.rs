@@ -49,7 +49,7 @@ pub enum Cause {
     NotOffered,
     /// A limit was reached, the rdma cgroup's or the firmware's, or the device is not active (`EAGAIN` of
     /// `GET_CONTEXT`). It is not while it comes or goes, nor once its driver gave it up.
-    #[error("refused for now")]
+    #[error("refused")]
     Refused,
     /// Another device has taken over the name or the node since this one was listed (`ENODEV`).
     #[error("another device has taken its place")]

@@ -120,7 +120,7 @@ pub(super) const HARMS: &[Harm] = &[
     }),
     (&["node-not-permitted"], |it| it.first().access = Some(Err(problem("no", 1)))),
     (&["node-unusable"], |it| {
-        it.first().access = Some(Err(problem("mlx5_0: get context: refused for now", 11)));
+        it.first().access = Some(Err(problem("mlx5_0: get context: refused", 11)));
     }),
     (&["not-checked"], |it| it.first().hardware.as_mut().unwrap().pci_is_unread = true),
     (&["not-checked"], |it| {
