@@ -209,8 +209,8 @@ impl<'p> Groups<'p> {
         self.find(Selector::OnlyName(name)).first().copied()
     }
 
-    /// How many devices of a host are of each group, and how many may be. Of a group that is not named a host may have
-    /// none, and it has none: most groups of a long pattern are of other hosts.
+    /// How many devices of a host are of each group, and how many may be. It leaves out groups of which nothing is to be
+    /// said: most groups of a long pattern are of other hosts.
     fn tallies(
         &self,
         inventory: &Inventory,
