@@ -455,6 +455,30 @@ fn what_follows_a_missing_line_is_not_recorded() {
     );
 }
 
+/// The end of a recording is no whole recording, and is not read as one in which nothing happened.
+#[test]
+fn a_recording_without_its_beginning() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    let nothing = || Some(serde_json::json!([]));
+    let parts = [("12:00:00", 0, None), ("12:01:00", 1, nothing()), ("12:02:00", 2, nothing())];
+    made(&tree, &file, &parts);
+    let whole = fs::read_to_string(&file).unwrap();
+    let (_, rest) = whole.split_once('\n').unwrap();
+    let said = "record.jsonl: lines are missing before the first one";
+    fs::write(&file, rest).unwrap();
+    let run = finish(program().arg("history").arg(&file).arg("nodev"));
+    assert!(run.status == 3 && run.stdout.is_empty() && run.stderr.contains(said), "{run:?}");
+    let run = at(&["gids"], &file, "2026-11-22T12:01:30Z");
+    assert!(run.status == 3 && run.stderr.contains(said), "{run:?}");
+    // What is begun after that is known.
+    fs::write(&file, rest.to_owned() + &whole).unwrap();
+    let run = finish(program().arg("history").arg(&file));
+    assert!(run.status == 3 && run.stdout.contains("began"), "{run:?}");
+    assert!(run.stderr.contains(said), "{run:?}");
+}
+
 /// Lines of the file before may be about what is asked for, also if its beginning is damaged.
 #[test]
 fn a_file_before_that_does_not_begin_as_a_recording() {

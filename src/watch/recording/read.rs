@@ -81,6 +81,8 @@ pub struct Recording<R> {
     /// The number of the last line.
     number: u64,
     is_any: bool,
+    /// Whether something was known, or an error said that nothing is.
+    is_said: bool,
     /// Whether an older version wrote it, so that devices could be listed if there are some.
     is_older: bool,
     /// How many elements of inventories may still be moved or looked through.
@@ -153,7 +155,15 @@ impl<R: BufRead> Recording<R> {
     /// The lines that a reader gives. Nothing is read yet.
     pub fn new(reader: R) -> Self {
         let documents = Snapshots::new(reader);
-        Self { documents, inventory: None, number: 0, is_any: false, is_older: false, room: ROOM }
+        Self {
+            documents,
+            inventory: None,
+            number: 0,
+            is_any: false,
+            is_said: false,
+            is_older: false,
+            room: ROOM,
+        }
     }
 
     /// Whether a file that begins so may be a recording, or the beginning of one.
@@ -223,7 +233,7 @@ impl<R: BufRead> Recording<R> {
         self.is_any |= matches!(read, Ok(Entry::Moment(_)));
         self.room = self.room.saturating_add(ROOM_OF_BYTE * self.documents.length());
         if read.is_err() {
-            self.inventory = None;
+            (self.inventory, self.is_said) = (None, true);
         }
         Some(read)
     }
@@ -231,17 +241,26 @@ impl<R: BufRead> Recording<R> {
     /// Does what a line says.
     ///
     /// # Errors
-    /// If it does not fit to what is known. Nothing is known then. Where nothing was known, it changes nothing.
+    /// If it does not fit to what is known, or is the first line of all and has changes only. Nothing is known then. After
+    /// an error changes are left out until the next inventory.
     pub fn apply(&mut self, moment: &mut Moment) -> Result<(), SnapshotError> {
         let is_gap = self.is_gap(moment);
         let before = std::mem::replace(&mut self.number, moment.number);
         moment.is_gap = is_gap;
+        let was_said = std::mem::replace(&mut self.is_said, true);
         let Some(inventory) = &mut self.inventory else {
-            if let News::Begun(own) = &mut moment.news {
-                self.is_older = moment.is_unsaid;
-                self.inventory = Some(in_order(take(own)));
-            }
-            return Ok(());
+            return match &mut moment.news {
+                News::Begun(own) => {
+                    self.is_older = moment.is_unsaid;
+                    self.inventory = Some(in_order(take(own)));
+                    Ok(())
+                }
+                News::Steps(_) if was_said => Ok(()),
+                News::Steps(_) => {
+                    let what = "lines are missing before the first one";
+                    Err(self.documents.misfit(what.to_owned()))
+                }
+            };
         };
         let done = match &mut moment.news {
             News::Begun(own) => {

@@ -419,6 +419,11 @@ fn where_lines_are_missing_nothing_is_known() {
         .collect();
     let missing = Err("line 3: lines are missing before this one".to_owned());
     assert_eq!(known, [Ok("a".into()), Ok("b".into()), missing, Ok("a".into()), Ok("b".into())]);
+    // The first lines of a recording are missing.
+    let read = replay(&([&*all[1], &*all[2], &*all[0], ""].join("\n")));
+    let error = read[0].as_ref().unwrap_err();
+    assert_eq!(error, "lines are missing before the first one");
+    assert_eq!(read.last().unwrap().as_ref().unwrap().kernel.as_deref(), Some("a"), "{read:?}");
     // A line may be there twice, too.
     let read = replay(&([&*all[0], &*all[1], &*all[1], ""].join("\n")));
     let error = read[2].as_ref().unwrap_err();
