@@ -19,7 +19,9 @@ pub(super) struct Advice<'e>(pub(super) &'e Request, pub(super) &'e Cause);
 
 impl fmt::Display for Advice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let advice = of_netlink(self.0, self.1).unwrap_or(match (self.0, self.1) {
+        let (request, cause) = (self.0, self.1);
+        let known = of_netlink(request, cause).or_else(|| of_firmware(request, cause));
+        let advice = known.unwrap_or(match (request, cause) {
             (_, Cause::NoNode) => {
                 "load the module ib_uverbs; if it is loaded, the driver offers no node, and only sysfs can be read, or the device comes or goes"
             }
@@ -56,32 +58,9 @@ impl fmt::Display for Advice<'_> {
             }
             (Request::PortSpeed { .. }, Cause::UnknownToKernel) => "it came with Linux 7.0",
             (Request::Mlx5Port { .. }, Cause::UnknownToKernel) => "it came with Linux 5.13",
-            (Request::Firmware { .. }, Cause::UnknownToKernel) => {
-                "the device's firmware has no user contexts"
-            }
-            (Request::GetDevxContext, Cause::Os(libc::EINVAL)) => {
-                "the device's firmware may have no user contexts, or it refused: see the kernel's log"
-            }
-            (Request::GetDevxContext, Cause::Refused | Cause::Os(libc::ENOMEM)) => {
-                "the rdma cgroup's limit of hca_handle is reached, or the device is not active (it \
-                 comes or goes, or its firmware failed: see the kernel's log), or the firmware has no \
-                 user context left"
-            }
             (_, Cause::NeedsDevx) | (Request::Firmware { .. }, Cause::NotOffered) => {
                 "open the device with mlx5::devx::open"
             }
-            (Request::Firmware { .. }, Cause::Os(libc::EINVAL)) => {
-                "the kernel lets no such command through, or not of that length; before Linux 6.1 \
-                 the firmware's refusal may look the same"
-            }
-            (Request::Mlx5Port { .. }, Cause::Os(libc::EINVAL)) => {
-                "the port's own function has no driver, or the firmware refused: see the kernel's \
-                 log"
-            }
-            (
-                Request::Firmware { .. } | Request::Mlx5Port { .. } | Request::GetDevxContext,
-                Cause::Os(libc::EIO | libc::ENXIO | libc::EBUSY | libc::ETIMEDOUT),
-            ) => "the firmware failed, is busy or being reset; the kernel's log says more",
             (_, Cause::UnknownToKernel) => "use a newer kernel, or read sysfs instead",
             (Request::GetContext, Cause::Refused) => {
                 "the rdma cgroup's limit of hca_handle is reached, or the device is not active (it \
@@ -120,6 +99,39 @@ impl fmt::Display for Advice<'_> {
         write!(f, " (errno {})", self.1.errno())?;
         if advice.is_empty() { Ok(()) } else { write!(f, "; {advice}") }
     }
+}
+
+/// The same of mlx5's firmware.
+fn of_firmware(request: &Request, cause: &Cause) -> Option<&'static str> {
+    Some(match (request, cause) {
+        (Request::Firmware { .. }, Cause::UnknownToKernel) => {
+            "the device's firmware has no user contexts"
+        }
+        (Request::GetDevxContext, Cause::Os(libc::EINVAL)) => {
+            "the device's firmware may have no user contexts, or it refused: see the kernel's log"
+        }
+        (Request::GetDevxContext, Cause::Refused | Cause::Os(libc::ENOMEM)) => {
+            "the rdma cgroup's limit of hca_handle is reached, or the device is not active (it \
+             comes or goes, or its firmware failed: see the kernel's log), or the firmware has no \
+             user context left"
+        }
+        (Request::Firmware { .. }, Cause::Os(libc::EINVAL)) => {
+            "the kernel lets no such command through, or not of that length; before Linux 6.1 \
+             the firmware's refusal may look the same"
+        }
+        (Request::Mlx5Port { .. }, Cause::Os(libc::EINVAL)) => {
+            "the port's own function has no driver, or the firmware refused: see the kernel's \
+             log"
+        }
+        (
+            Request::Firmware { .. } | Request::Mlx5Port { .. } | Request::GetDevxContext,
+            Cause::Os(libc::EIO | libc::ENXIO | libc::EBUSY | libc::ETIMEDOUT),
+        )
+        | (Request::Sysfs { .. } | Request::PKey { .. }, Cause::Os(libc::ENOLINK)) => {
+            "the firmware failed, is busy or being reset; the kernel's log says more"
+        }
+        _ => return None,
+    })
 }
 
 /// The same if netlink was not there, or refused.

@@ -218,7 +218,11 @@ impl CounterReader {
             }
             // The kernel passes over a device if another one goes while it lists them.
             let is_left_out = lists_resources && own.resources.is_none() && device.index.is_some();
-            if is_left_out && own.problems.is_empty() {
+            // With another name, or none, it is not found there.
+            let is_gone =
+                |error: &Error| matches!(error.cause(), Cause::Replaced | Cause::DeviceGone(_));
+            let is_said = own.ports.iter().flat_map(|port| &port.problems).any(is_gone);
+            if is_left_out && own.problems.is_empty() && !is_said {
                 let cause = Cause::Malformed("the device is not in it");
                 own.problems.push(Error::new(&*device.name, Request::Resources, cause));
             }
