@@ -379,13 +379,8 @@ fn files() {
     }
 }
 
-/// Hosts, each with another board, and in another site's network.
-#[test]
-fn hosts_of_many_kinds() {
-    if !test_has_its_turn(KINDS.len() + 1, "hosts of many kinds") {
-        return;
-    }
-    let folder = TempDir::new().unwrap();
+/// Hosts, each with another board, and in another site's network; and the same with a device that was not listed.
+fn hosts_of_kinds(folder: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let file = |n: usize| {
         let mut document = host();
         let address = format!("{:x}::1", 0x2000 + n);
@@ -398,14 +393,58 @@ fn hosts_of_many_kinds() {
             device
         }));
         document["interfaces"] = json!([interface(2, &[json!([address, 64])])]);
-        let [file, partial] =
-            ["", "-partial"].map(|own| folder.path().join(format!("{n}{own}.json")));
+        let [file, partial] = ["", "-partial"].map(|own| folder.join(format!("{n}{own}.json")));
         fs::write(&file, document.to_string()).unwrap();
         document["unlisted"] = json!([{ "device": "b", "problem": { "error": "no", "errno": 5 } }]);
         fs::write(&partial, document.to_string()).unwrap();
         (file, partial)
     };
-    let (files, partial): (Vec<PathBuf>, Vec<PathBuf>) = (0..240).map(file).unzip();
+    (0..240).map(file).unzip()
+}
+
+/// Groups of which nothing is said, as a group before them has the unlisted device, or one after them that which is not
+/// asked about; and many names that an earlier group has.
+#[test]
+fn groups_that_others_are_before() {
+    if !test_has_its_turn(KINDS.len() + 1, "groups that others are before") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let (files, partial) = hosts_of_kinds(folder.path());
+    let expected = folder.path().join("all.toml");
+    let words = ["check", "--expect", expected.to_str().unwrap(), "a"];
+    let groups = |count: usize, own: &str| {
+        let group = |n| format!("[[devices]]\nboard = 'other_{n}'\ncount = {own}\n");
+        (0..count).map(group).collect::<String>()
+    };
+    let names = |count: usize| {
+        let names = (0..4 * count).map(|n| format!("'x{n}'")).collect::<Vec<String>>().join(", ");
+        format!("[[devices]]\nname = [{names}]\n")
+    };
+    let first = |count: usize| "[[devices]]\nname = 'b'\n".to_owned() + &groups(count, "[0, 9]");
+    let last = |count: usize| groups(count, "1") + "[[devices]]\nname = 'c'\n";
+    let twice = |count: usize| names(count) + &names(count) + "board = 'x'\ncount = 5\n";
+    let cases: [(&str, &[&str], &[PathBuf], &dyn Fn(usize) -> String); 3] = [
+        ("after the unlisted one's", &words[..3], &partial, &first),
+        ("before that of another", &words, &files, &last),
+        ("with names of another", &words[..3], &files, &twice),
+    ];
+    for (what, words, files, text) in cases {
+        let counts = [60, 120, 240].map(|count| {
+            fs::write(&expected, text(count)).unwrap();
+            instructions(words, &files[..count])
+        });
+        hold(&format!("groups {what}"), &words[..2], counts);
+    }
+}
+
+#[test]
+fn hosts_of_many_kinds() {
+    if !test_has_its_turn(KINDS.len() + 1, "hosts of many kinds") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let (files, partial) = hosts_of_kinds(folder.path());
     let counts = [60, 120, 240].map(|count| instructions(&["expect"], &files[..count]));
     hold("hosts of many kinds", &["expect"], counts);
     // What is expected of all is looked through once, and not for each.

@@ -1,6 +1,7 @@
 //! What of a host is not as a pattern has it.
 
 use core::cell::OnceCell;
+use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::expected::{Count, Expected};
@@ -120,18 +121,20 @@ struct Groups<'p> {
     untouched: Untouched,
 }
 
-/// The groups of which something may be said though a host has no device of them, and none that may be by its name. Each
-/// with how many devices of which little is known are enough to say nothing: the least number that is expected, and for a
-/// group with names no number. The greatest is first.
-#[derive(Default)]
+/// For each group, of which a host has no device, and none that may be by its name: how many devices that may be of any
+/// group are enough to say nothing of it. It is the least number that is expected; no number is enough for a group with
+/// names, and none is needed where 0 is right.
 struct Untouched {
     /// If all devices of the host are listed.
-    whole: Vec<(u64, usize)>,
+    whole: Numbers,
     /// If the names of all are known.
-    named: Vec<(u64, usize)>,
+    named: Numbers,
     /// If not even these are known.
-    open: Vec<(u64, usize)>,
+    open: Numbers,
 }
+
+/// Numbers by the places of groups, in which greater ones are found: a tree of the greatest of two, from the second on.
+struct Numbers(Vec<u64>);
 
 /// How many devices of a host are of a group, and how many may be.
 #[derive(Clone, Copy, Default)]
@@ -179,28 +182,31 @@ struct Group<'p> {
     boards: BTreeSet<&'p str>,
     drivers: BTreeSet<&'p str>,
     count: Option<Count<'p>>,
-    /// How many of its names are not of an earlier group in any case.
-    free: usize,
+    /// Its names, as the file has them, without those that are of an earlier group in any case.
+    free: Vec<&'p str>,
 }
 
 impl<'p> Groups<'p> {
     fn of(pattern: &'p HostPattern) -> Self {
         let mut all: Vec<Group<'p>> = pattern.devices.iter().map(Group::of).collect();
-        let (mut places, mut untouched) = (Places::new(), Untouched::default());
+        let mut places = Places::new();
         for (place, own) in all.iter_mut().enumerate() {
             for selector in own.selectors() {
                 places.entry(selector).or_default().push(place);
             }
-            let is_free = |name: &&&'p str| !places.contains_key(&Selector::OnlyName(name));
-            own.free = own.names.iter().filter(is_free).count();
-            untouched.add(place, own);
+            let mut free = BTreeSet::new();
+            let names = own.own.names.iter().map(String::as_str);
+            let is_free = |name: &&'p str| {
+                !places.contains_key(&Selector::OnlyName(name)) && free.insert(*name)
+            };
+            own.free = names.filter(is_free).collect();
             if own.is_by_name_only() {
                 for name in &own.names {
                     places.entry(Selector::OnlyName(name)).or_insert_with(|| vec![place]);
                 }
             }
         }
-        untouched.sort();
+        let untouched = Untouched::of(&all);
         Self { all, places, untouched }
     }
 
@@ -234,19 +240,12 @@ impl<'p> Groups<'p> {
             others: others.len(),
             ..Tally::default()
         };
-        // These may be of any group that has no names, as far as none of an earlier one has them.
-        let free = others.iter().filter(|name| self.taker(name).is_none()).count();
-        let (untouched, enough) = match (is_open, unlisted.is_empty()) {
-            (true, _) => (&self.untouched.open, unknown.len()),
-            (false, false) => (&self.untouched.named, unknown.len()),
-            (false, true) => (&self.untouched.whole, unknown.len() + free),
-        };
-        let untouched = untouched.iter().take_while(|(least, _)| *least > to_u64(enough));
-        let mut places: BTreeSet<usize> = untouched.map(|(_, place)| *place).collect();
-        places.extend(devices.keys());
-        let unknown = self.counts(&unknown, true, &mut places);
+        let mut places = BTreeSet::new();
         let unlisted = self.counts(unlisted, false, &mut places);
         let others = self.counts(others, false, &mut places);
+        self.add_untouched(*is_open, left, [&unlisted, &others], &mut places);
+        let unknown = self.counts(&unknown, true, &mut places);
+        places.extend(devices.keys());
         let listed = if *is_open { self.counts(names, false, &mut places) } else { Counts::new() };
         let tally = |place| {
             let of = |own: &Counts| own.get(&place).copied().unwrap_or_default();
@@ -264,6 +263,37 @@ impl<'p> Groups<'p> {
             Some((place, Tally { devices, unknown, unlisted, others, listed }))
         };
         places.into_iter().filter_map(tally).collect()
+    }
+
+    /// Adds the places of groups of which something is said though no device touches them.
+    fn add_untouched(
+        &self,
+        is_open: bool,
+        mut left: Tally,
+        [unlisted, others]: [&Counts; 2],
+        places: &mut BTreeSet<usize>,
+    ) {
+        let unknown = to_u64(left.unknown);
+        if is_open {
+            self.untouched.open.add_greater(unknown, 0..self.all.len(), places);
+            return;
+        }
+        let is_by_name = |place: &usize| self.all.get(*place).is_some_and(Group::is_by_name_only);
+        let takers: Vec<usize> = places.iter().copied().filter(is_by_name).collect();
+        let mut from = 0;
+        for last in takers.into_iter().chain([self.all.len()]) {
+            // What is left is the same for these.
+            let own = from..self.all.len().min(last + 1);
+            if left.unlisted > 0 {
+                self.untouched.named.add_greater(unknown, own, places);
+            } else {
+                self.untouched.whole.add_greater(unknown + to_u64(left.others), own, places);
+            }
+            let of = |own: &Counts| own.get(&last).copied().unwrap_or_default();
+            left.unlisted -= of(unlisted);
+            left.others -= of(others);
+            from = last + 1;
+        }
     }
 
     /// How many of these names each group has, where no earlier one has such a device in any case. Adds its places.
@@ -345,26 +375,66 @@ impl<'p> Groups<'p> {
 }
 
 impl Untouched {
-    fn add(&mut self, place: usize, group: &Group<'_>) {
-        let Some(count) = &group.count else { return };
-        let (is_named, is_needed) = (!group.names.is_empty(), !count.has(0));
-        let least = if is_named { u64::MAX } else { count.next(0).unwrap_or(u64::MAX) };
-        let own = (least, place);
-        if is_needed {
-            self.whole.push(own);
-        }
-        if is_needed || !is_named {
-            self.named.push(own);
-        }
-        if is_needed || !is_named || group.free > 0 {
-            self.open.push(own);
+    fn of(all: &[Group<'_>]) -> Self {
+        let numbers = |may_be_said: fn(&Group<'_>, bool) -> bool| {
+            let number = |own: &Group<'_>| {
+                let count = own.count.as_ref().filter(|count| may_be_said(own, !count.has(0)))?;
+                // Any device may be of a group without names.
+                Some(count.next(0).filter(|_| own.names.is_empty()).unwrap_or(u64::MAX))
+            };
+            Numbers::of(all.iter().map(|own| number(own).unwrap_or(0)))
+        };
+        Self {
+            whole: numbers(|_, is_needed| is_needed),
+            named: numbers(|own, is_needed| is_needed || own.names.is_empty()),
+            open: numbers(|own, is_needed| {
+                is_needed || own.names.is_empty() || !own.free.is_empty()
+            }),
         }
     }
+}
 
-    fn sort(&mut self) {
-        for list in [&mut self.whole, &mut self.named, &mut self.open] {
-            list.sort_unstable_by(|one, other| other.cmp(one));
+impl Numbers {
+    fn of(numbers: impl ExactSizeIterator<Item = u64>) -> Self {
+        let size = numbers.len().next_power_of_two();
+        let mut tree = vec![0; size];
+        tree.extend(numbers);
+        tree.resize(2 * size, 0);
+        for place in (1..size).rev() {
+            let greatest =
+                tree.get(2 * place..).and_then(|rest| rest.iter().take(2).max()).copied();
+            if let (Some(own), Some(greatest)) = (tree.get_mut(place), greatest) {
+                *own = greatest;
+            }
         }
+        Self(tree)
+    }
+
+    /// Adds the places in a range whose numbers are greater.
+    fn add_greater(&self, than: u64, range: Range<usize>, places: &mut BTreeSet<usize>) {
+        self.look(1, 0..self.0.len() / 2, (than, range), places);
+    }
+
+    /// The same below a place of the tree, which is of these.
+    fn look(
+        &self,
+        place: usize,
+        own: Range<usize>,
+        wanted: (u64, Range<usize>),
+        places: &mut BTreeSet<usize>,
+    ) {
+        let (than, range) = &wanted;
+        let is_in = own.start < range.end && range.start < own.end;
+        if !is_in || self.0.get(place).is_none_or(|greatest| greatest <= than) {
+            return;
+        }
+        if own.len() == 1 {
+            places.insert(own.start);
+            return;
+        }
+        let middle = own.start + own.len() / 2;
+        self.look(2 * place, own.start..middle, wanted.clone(), places);
+        self.look(2 * place + 1, middle..own.end, wanted, places);
     }
 }
 
@@ -373,7 +443,7 @@ impl<'p> Group<'p> {
         let [names, boards, drivers] = [&own.names, &own.boards, &own.drivers]
             .map(|list| list.iter().map(String::as_str).collect());
         let count = own.count.as_ref().map(Count::of);
-        Self { own, fields: OnceCell::new(), names, boards, drivers, count, free: 0 }
+        Self { own, fields: OnceCell::new(), names, boards, drivers, count, free: Vec::new() }
     }
 
     fn is_by_name_only(&self) -> bool {
@@ -485,7 +555,7 @@ impl<'i> Listed<'i> {
 
     /// Whether a group may have a device of which not even the name is known.
     fn may_lack(&self, own: &Group<'_>, tally: Tally) -> bool {
-        self.is_open && (own.names.is_empty() || tally.listed + tally.others < own.free)
+        self.is_open && (own.names.is_empty() || tally.listed + tally.others < own.free.len())
     }
 }
 
@@ -518,12 +588,8 @@ fn compare_count(
     if is_partial && count.allows_more(number, most) {
         return None;
     }
-    let is_missing = |name: &&str| {
-        !listed.names.contains(name)
-            && groups.taker(name).is_none_or(|first| place <= first)
-            && !listed.others.contains(name)
-    };
-    let missing = own.names.iter().map(String::as_str).filter(is_missing);
+    let is_missing = |name: &&str| !listed.names.contains(name) && !listed.others.contains(name);
+    let missing = group.free.iter().copied().filter(is_missing);
     // One more shows that there are more.
     let mut missing: Vec<&str> = missing.take(SHOWN + 1).collect();
     if let Some(last) = missing.get_mut(SHOWN) {
