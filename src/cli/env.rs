@@ -251,7 +251,7 @@ pub(crate) fn answer(
     let gid = args.filter.usable_gid(args.family);
     if !unread.is_empty() {
         let would_help = named.is_all() && !is_host_unread && has_settings;
-        tell_unread(&unread, would_help && report.bad_files().next().is_none(), report);
+        tell_unread(&unread, would_help && report.unread_hosts().next().is_none(), report);
     } else if !has_settings {
         report.note("no variables, as not all settings of NCCL could be read");
     } else if is_known && is_met && !lacking.is_empty() {

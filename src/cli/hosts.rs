@@ -14,6 +14,7 @@ use uverbs::inventory::{DeviceRecord, Inventory, Parts, Problem, SettingsReading
 use uverbs::watch::format_time;
 
 use crate::args::{Common, FromArg};
+use crate::at::At;
 use crate::files::{self, Found};
 use crate::report::{ENODATA, Report, Stage};
 use crate::selection::{Asked, Missing, Selected, select};
@@ -183,6 +184,10 @@ fn each_of(
                 report.turn_to(Some(&name));
                 report.host_problem(fault);
                 report.turn_to(None);
+                // It may have been that time there, too. What comes last is known.
+                if from.at != Some(At::End) {
+                    report.partly_read(&name);
+                }
             }
             report.enter(Stage::default());
             see(&Seen { name: Some(name), inventory }, report)

@@ -172,7 +172,7 @@ impl Verdict {
     /// said of all does not cover it.
     pub(crate) fn unread(&self, report: &Report) -> Vec<String> {
         let unread = self.unread.iter().chain(&self.doubtful).cloned();
-        report.bad_files().map(str::to_owned).chain(unread).collect()
+        report.unread_hosts().map(str::to_owned).chain(unread).collect()
     }
 
     /// Whether a variable is set on some host.

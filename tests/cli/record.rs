@@ -472,8 +472,14 @@ fn a_recording_without_its_beginning() {
     assert!(run.status == 3 && run.stdout.is_empty() && run.stderr.contains(said), "{run:?}");
     let run = at(&["gids"], &file, "2026-11-22T12:01:30Z");
     assert!(run.status == 3 && run.stderr.contains(said), "{run:?}");
-    // What is begun after that is known.
+    // What is begun after that is known. Before it there may have been another answer for the same time.
     fs::write(&file, rest.to_owned() + &whole).unwrap();
+    for (moment, is_known) in [("end", true), ("2026-11-22T12:01:30Z", false)] {
+        let run = at(&["env", "nccl"], &file, moment);
+        assert_eq!((run.status, run.stdout.contains("export ")), (3, is_known), "{run:?}");
+        let said = "no variables, as not everything was read";
+        assert_eq!(run.stderr.contains(said), !is_known, "{run:?}");
+    }
     let run = finish(program().arg("history").arg(&file));
     assert!(run.status == 3 && run.stdout.contains("began"), "{run:?}");
     assert!(run.stderr.contains(said), "{run:?}");
