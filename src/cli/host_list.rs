@@ -78,8 +78,8 @@ fn shortest(part: &str) -> usize {
 fn expand(part: &str) -> Result<Vec<String>, String> {
     let (mut pieces, mut text) = (Vec::new(), String::new());
     let (mut rest, mut count) = (part, 1);
-    while let Some((before, behind)) = rest.split_once('[') {
-        let (inside, after) = behind.split_once(']').unwrap_or((behind, ""));
+    while let Some((before, opened)) = rest.split_once('[') {
+        let (inside, after) = opened.split_once(']').unwrap_or((opened, ""));
         let ranges = inside.split(',').map(range).collect::<Result<Vec<Range>, String>>()?;
         let own = ranges.iter().map(Range::count).fold(0, usize::saturating_add);
         count = usize::saturating_mul(count, own);
