@@ -25,13 +25,12 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use nix::libc;
-use rustix::fs::{Mode, OFlags};
-use rustix::io::retry_on_intr;
+use rustix::fs::OFlags;
 use uverbs_uapi::cm as abi;
 
 use self::command::{CmCommand, send};
 use crate::gid::Gid;
-use crate::sysfs::{Folder, device_number, is_node};
+use crate::sysfs::{Folder, device_number, open_node};
 
 /// Who has a row of a GID for an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,15 +57,8 @@ impl ConnectionManager {
             return None;
         }
         let number = device_number(&class.read_optional("dev")?)?;
-        let open = |flags: OFlags| {
-            let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-            let fd = retry_on_intr(|| rustix::fs::open(node, flags, Mode::empty())).ok()?;
-            is_node(&fd, number).is_ok_and(|is_it| is_it).then_some(fd)
-        };
-        // First it is looked at: the number may be another device's now, as a watchdog's, which
-        // opening starts.
-        open(OFlags::PATH)?;
-        Some(Self { node: open(OFlags::WRONLY)?.into() })
+        let node = open_node(node, number, OFlags::WRONLY).ok()?;
+        Some(Self { node: node.into() })
     }
 
     /// Which port has a row of this GID for this interface, which is the only one here with the address; `None` if there

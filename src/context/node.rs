@@ -1,12 +1,11 @@
 //! The uverbs node of a device.
 
-use rustix::fs::{Mode, OFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::fs::OFlags;
 
 use crate::device::{Device, Node};
 use crate::error::{Cause, Error, Request, Result};
 use crate::ioctl::sys::kernel::Kernel;
-use crate::sysfs::{is_in_nodev, is_node};
+use crate::sysfs;
 
 /// Opens the uverbs node, and makes sure that it is the device's.
 pub(super) fn open_node(device: &Device) -> Result<Kernel> {
@@ -14,19 +13,7 @@ pub(super) fn open_node(device: &Device) -> Result<Kernel> {
         return Err(Error::new(&*device.name, Request::GetContext, no_node(device)));
     };
     let error = |cause| Error::new(&*device.name, Request::Open { path: path.clone() }, cause);
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let fd =
-        retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty())).map_err(
-            |errno| match errno {
-                Errno::ACCESS if is_in_nodev(path) => error(Cause::MountedNodev),
-                errno => error(Cause::of_open(errno)),
-            },
-        )?;
-    match is_node(&fd, *number) {
-        Ok(true) => {}
-        Ok(false) => return Err(error(Cause::WrongNode)),
-        Err(errno) => return Err(error(Cause::of(errno))),
-    }
+    let fd = sysfs::open_node(path, *number, OFlags::RDONLY).map_err(error)?;
     // Only now: the number may have been given to another device before the open, not after it.
     device.still_has_node().map_err(error)?;
     Ok(Kernel::Device(fd))

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use nix::libc;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::Host;
@@ -13,9 +14,7 @@ use crate::error::{Cause, Error, Request, Result};
 use crate::inventory::{Answer, Problem};
 use crate::netlink::rdma::{parse_chardev, port_chardev_request};
 use crate::netlink::{Message, Socket};
-use crate::sysfs::{
-    CM, Folder, UMAD_CLASS, device_number, is_in_nodev, is_node_stat, open_for_both,
-};
+use crate::sysfs::{CM, Folder, UMAD_CLASS, device_number, open_node};
 use crate::text::natural;
 
 /// How the names of nodes for management datagrams begin.
@@ -182,17 +181,8 @@ fn of_process(error: &Error) -> Option<Answer<()>> {
 
 /// Whether this process can open a node for reading and writing, as programs do. What is not the node is not opened.
 fn access(node: &Node) -> Answer<()> {
-    let look = || {
-        let stat = rustix::fs::stat(&node.path).map_err(Cause::of_open)?;
-        if !is_node_stat(&stat, node.number) {
-            return Err(Cause::WrongNode);
-        }
-        match open_for_both(&node.path) {
-            Err(Errno::ACCESS) if is_in_nodev(&node.path) => Err(Cause::MountedNodev),
-            other => other.map(drop).map_err(Cause::of_open),
-        }
-    };
-    look().map_err(|cause| Problem {
+    let opened = open_node(&node.path, node.number, OFlags::RDWR);
+    opened.map(drop).map_err(|cause| Problem {
         text: format!("{}: {cause}", node.path.display()),
         errno: cause.errno(),
     })

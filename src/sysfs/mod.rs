@@ -30,7 +30,7 @@ use namesake::Shown;
 pub(crate) use counters::{counter_names, read_counter};
 pub(crate) use folder::{Folder, is_absent};
 pub(crate) use gid::{Slot, gid_slots};
-pub(crate) use node::{is_in_nodev, is_node, is_node_stat, is_read_only, open_for_both};
+pub(crate) use node::{is_in_nodev, is_node, is_node_stat, is_read_only, open_node};
 pub(crate) use number::device_number;
 pub(crate) use port::{name_of_speed, read_rate, whole};
 

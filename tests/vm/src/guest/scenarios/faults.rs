@@ -76,10 +76,24 @@ pub(crate) fn without_nodes() -> Result<()> {
     println!("{error}");
     ensure!(*error.cause() == Cause::WrongNode);
     fs::remove_file(node)?;
-    mknodat(CWD, node, FileType::CharacterDevice, Mode::RUSR, makedev(1, 3))?;
-    let error = Context::open(&device).err().context("opened /dev/null")?;
-    ensure!(*error.cause() == Cause::WrongNode);
-    fs::remove_file(node)?;
+    // /dev/null, numbers that no device has, and a disk's.
+    for (kind, major, minor) in [
+        (FileType::CharacterDevice, 1, 3),
+        (FileType::CharacterDevice, 231, 215),
+        (FileType::CharacterDevice, 239, 3),
+        (FileType::BlockDevice, 231, 192),
+        (FileType::Fifo, 0, 0),
+    ] {
+        mknodat(CWD, node, kind, Mode::RUSR, makedev(major, minor))?;
+        let error = Context::open(&device).err().context("opened what is not the node")?;
+        ensure!(*error.cause() == Cause::WrongNode, "{kind:?} {major}:{minor}: {error}");
+        let output = lab::output(&["uverbs", "gids", "--json"])?;
+        let answer: Value = serde_json::from_slice(&output.stdout)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(answer["gids"].as_array().is_some_and(|rows| rows.len() == 4), "{answer}");
+        ensure!(output.status.success() && said.contains("the node is stale"), "{said}");
+        fs::remove_file(node)?;
+    }
     drop(aside);
     ensure!(Context::open(&device).is_ok(), "the node is back");
     Ok(())
