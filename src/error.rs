@@ -268,6 +268,27 @@ mod tests {
         assert!(!text.contains("again") && !error.is_gone(), "{text}");
     }
 
+    /// Where it is sysfs that does not answer, or what sysfs does not have was asked for, nobody is sent there.
+    #[test]
+    fn sysfs_is_advised_only_where_it_may_answer() {
+        let refused = [Cause::Os(libc::ENOSYS), Cause::NotPermitted, Cause::UnknownToKernel];
+        for (request, may_answer) in [
+            (Request::GetContext, true),
+            (Request::GidTable, true),
+            (Request::GetDevxContext, false),
+            (Request::PortSpeed { port: 1 }, false),
+            (Request::PKey { port: 1, index: None }, false),
+            (Request::Counters { port: Some(1) }, false),
+            (Request::Sysfs { path: "/sys/class/infiniband".into() }, false),
+        ] {
+            for cause in refused.clone() {
+                let text = Error::new("sim0", request.clone(), cause).to_string();
+                let (_, advice) = text.split_once("; ").unwrap_or_default();
+                assert_eq!(advice.contains("read sysfs"), may_answer, "{text}");
+            }
+        }
+    }
+
     /// Sysfs may have listed devices all the same: then the module is loaded.
     #[test]
     fn netlink_that_is_refused_lacks_no_module() {

@@ -95,7 +95,12 @@ pub(super) fn check_port(
             );
         }
         Some(Err(problem)) => {
-            findings.add("pkeys-unreadable", Warning, &problem.text, "is sysfs masked?");
+            let advice = match problem.errno {
+                libc::ENOENT => "is sysfs masked?",
+                _ if problem.is_of_process() => "run uverbs check again, with higher limits",
+                _ => "the kernel's log may say more",
+            };
+            findings.add("pkeys-unreadable", Warning, &problem.text, advice);
         }
         _ => {}
     }

@@ -26,10 +26,14 @@ impl fmt::Display for Advice<'_> {
                 "load the module ib_uverbs; if it is loaded, the driver offers no node, and only sysfs can be read, or the device comes or goes"
             }
             (Request::ListDevices, Cause::NodeUnread) => NODE_UNREAD,
-            (_, Cause::NodeUnread) => "the listing of devices says more; read sysfs instead",
+            (_, Cause::NodeUnread) => {
+                "the listing of devices says more; read sysfs if that has the answer"
+            }
             (_, Cause::NotSysfs) => "mount it, or name another",
             (_, Cause::NotInSysfs) => NOT_IN_SYSFS,
-            (_, Cause::NodeMissing) => "give the container this device node, or read sysfs instead",
+            (_, Cause::NodeMissing) => {
+                "give the container this device node, or read sysfs if that has the answer"
+            }
             (_, Cause::WrongNode) => "the node is stale: make it anew, or restart the container",
             (_, Cause::PermissionDenied) => {
                 "the node's mode, its folder, the mount or a security module forbids it (the kernel makes it \
@@ -42,8 +46,11 @@ impl fmt::Display for Advice<'_> {
                 "the device is in another network namespace (rdma system netns exclusive), or the \
                  container's device rules forbid it"
             }
+            (_, Cause::NotPermitted | Cause::Os(libc::ENOSYS)) if may_be_in_sysfs(request) => {
+                "a filter of system calls (seccomp) may forbid it; read sysfs if that has the answer"
+            }
             (_, Cause::NotPermitted | Cause::Os(libc::ENOSYS)) => {
-                "a filter of system calls (seccomp) may forbid it; read sysfs instead"
+                "a filter of system calls (seccomp) may forbid it"
             }
             (_, Cause::Os(libc::EMFILE)) => "this process may have no more open files (ulimit -n)",
             (_, Cause::DeviceGone(_) | Cause::Replaced) => "list the devices again",
@@ -61,7 +68,10 @@ impl fmt::Display for Advice<'_> {
             (_, Cause::NeedsDevx) | (Request::Firmware { .. }, Cause::NotOffered) => {
                 "open the device with mlx5::devx::open"
             }
-            (_, Cause::UnknownToKernel) => "use a newer kernel, or read sysfs instead",
+            (_, Cause::UnknownToKernel) if may_be_in_sysfs(request) => {
+                "use a newer kernel, or read sysfs if that has the answer"
+            }
+            (_, Cause::UnknownToKernel) => "use a newer kernel",
             (Request::GetContext, Cause::Refused) => {
                 "the rdma cgroup's limit of hca_handle is reached, or the device is not active (it \
                  comes or goes, or its firmware failed: see the kernel's log), or its firmware has \
@@ -71,10 +81,10 @@ impl fmt::Display for Advice<'_> {
             // firmware refuses.
             (Request::GetContext, Cause::Os(libc::EINVAL) | Cause::NotOffered) => {
                 "the driver made no context: its firmware refused (see the kernel's log), or it does \
-                 not know this version's request; read sysfs instead"
+                 not know this version's request; read sysfs if that has the answer"
             }
             (_, Cause::UnknownDriver) => {
-                "the driver is newer than this program; read sysfs instead"
+                "the driver is newer than this program; read sysfs if that has the answer"
             }
             (_, Cause::NoRoom(_)) => "give more room",
             (_, Cause::NoSuchDevice) => "list the devices that this network namespace sees",
@@ -82,7 +92,7 @@ impl fmt::Display for Advice<'_> {
                 "the index is outside the port's table"
             }
             (Request::Port { port }, Cause::Os(libc::EINVAL)) if *port > u8::MAX.into() => {
-                "the request cannot name ports above 255; read sysfs instead"
+                "the request cannot name ports above 255; read sysfs if that has the answer"
             }
             (
                 Request::Port { .. }
@@ -99,6 +109,20 @@ impl fmt::Display for Advice<'_> {
         write!(f, " (errno {})", self.1.errno())?;
         if advice.is_empty() { Ok(()) } else { write!(f, "; {advice}") }
     }
+}
+
+/// Whether sysfs may say the same. What a command is for is not known where it opens a device.
+fn may_be_in_sysfs(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Open { .. }
+            | Request::ProbeDriver
+            | Request::GetContext
+            | Request::GidEntry { .. }
+            | Request::GidTable
+            | Request::Port { .. }
+            | Request::Guid
+    )
 }
 
 /// The same of mlx5's firmware.
@@ -143,9 +167,9 @@ fn of_netlink(request: &Request, cause: &Cause) -> Option<&'static str> {
             libc::EAFNOSUPPORT | libc::EPERM | libc::EACCES | libc::ENOSYS,
         ) => Some("a filter of system calls (seccomp, RestrictAddressFamilies=) may forbid it"),
         (Request::Netlink, libc::EPROTONOSUPPORT) => Some("is the module ib_core loaded?"),
-        (Request::Netlink, libc::EINVAL | libc::EOPNOTSUPP) => {
-            Some("the kernel may be older than Linux 4.16")
-        }
+        (Request::Netlink, libc::EINVAL | libc::EOPNOTSUPP) => Some(
+            "the kernel may be older than Linux 4.16, or a filter of system calls (seccomp) may forbid it",
+        ),
         _ => None,
     }
 }

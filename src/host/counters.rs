@@ -140,6 +140,13 @@ struct FromNetlink {
     is_plain: bool,
 }
 
+/// The devices in the kernel's list of objects in use.
+#[derive(Debug, Default)]
+struct Listed {
+    indices: BTreeSet<u32>,
+    names: BTreeSet<String>,
+}
+
 /// Files that say what matters most, of those that cost a command each.
 const FRUGAL: [&str; 8] = [
     "port_rcv_data",
@@ -152,6 +159,14 @@ const FRUGAL: [&str; 8] = [
     "packet_seq_err",
     "local_ack_timeout_err",
 ];
+
+impl Listed {
+    /// Whether a device that is not in it has another name by now, or another one has its name.
+    fn has_another(&self, device: &Device) -> bool {
+        self.names.contains(&device.name)
+            || device.index.is_some_and(|index| self.indices.contains(&index))
+    }
+}
 
 impl CounterReader {
     /// A reader of all counters.
@@ -200,7 +215,7 @@ impl CounterReader {
                 problems: Vec::new(),
             });
         }
-        let (told, lists_resources) = self.ask(host, devices, &mut found);
+        let (told, listed) = self.ask(host, devices, &mut found);
         let mut told = told.into_iter();
         let tree = host.sysfs().anew();
         for (device, own) in devices.iter().zip(&mut found.devices) {
@@ -217,26 +232,32 @@ impl CounterReader {
                 own.problems.extend(removed(device, sysfs));
             }
             // The kernel passes over a device if another one goes while it lists them.
-            let is_left_out = lists_resources && own.resources.is_none() && device.index.is_some();
+            let is_left_out = own.resources.is_none() && device.index.is_some();
+            let listed = listed.as_ref().filter(|_| is_left_out);
             // With another name, or none, it is not found there.
             let is_gone =
                 |error: &Error| matches!(error.cause(), Cause::Replaced | Cause::DeviceGone(_));
             let is_said = own.ports.iter().flat_map(|port| &port.problems).any(is_gone);
-            if is_left_out && own.problems.is_empty() && !is_said {
-                let cause = Cause::Malformed("the device is not in it");
+            if let Some(listed) = listed.filter(|_| own.problems.is_empty() && !is_said) {
+                let cause = if listed.has_another(device) {
+                    Cause::Replaced
+                } else {
+                    Cause::Malformed("the device is not in it")
+                };
                 own.problems.push(Error::new(&*device.name, Request::Resources, cause));
             }
         }
         found
     }
 
-    /// Asks netlink for all ports together: what it said of each, in their order, and whether it lists objects in use.
+    /// Asks netlink for all ports together: what it said of each, in their order, and of which devices it lists objects
+    /// in use; `None` if it lists none.
     fn ask(
         &self,
         host: &mut Host,
         devices: &[Device],
         found: &mut Counters,
-    ) -> (Vec<FromNetlink>, bool) {
+    ) -> (Vec<FromNetlink>, Option<Listed>) {
         let count = found.devices.iter().map(|own| own.ports.len()).sum();
         let mut told: Vec<FromNetlink> =
             core::iter::repeat_with(FromNetlink::default).take(count).collect();
@@ -246,7 +267,7 @@ impl CounterReader {
             found.problems.extend(is_missed.then_some(error));
             None
         });
-        let Some(socket) = socket.filter(|_| is_listed) else { return (told, false) };
+        let Some(socket) = socket.filter(|_| is_listed) else { return (told, None) };
         let (mut requests, mut places, mut own_place) = (Vec::new(), Vec::new(), 0);
         for (number, (device, own)) in devices.iter().zip(&mut found.devices).enumerate() {
             for (place, port) in own.ports.iter_mut().enumerate() {
@@ -317,7 +338,11 @@ impl CounterReader {
             own.resources =
                 place.and_then(|place| in_use.get(&place).cloned()).filter(|_| lists_all);
         }
-        (told, lists_resources)
+        let listed = lists_resources.then(|| {
+            let (indices, names) = in_use.into_keys().unzip();
+            Listed { indices, names }
+        });
+        (told, listed)
     }
 
     /// The device's files, if there are any.

@@ -134,7 +134,7 @@ fn every_refusal_is_a_cause_of_its_own() {
         (Errno::IO, Cause::DeviceGone(libc::EIO), "list the devices again"),
         (Errno::AGAIN, Cause::Refused, "or its firmware failed"),
         (Errno::OPNOTSUPP, Cause::NotOffered, "does not offer"),
-        (Errno::INVAL, Cause::Os(libc::EINVAL), "read sysfs instead"),
+        (Errno::INVAL, Cause::Os(libc::EINVAL), "read sysfs if that has the answer"),
         (Errno::NOMEM, Cause::Os(libc::ENOMEM), "errno 12"),
     ] {
         #[derive(Debug)]

@@ -218,6 +218,22 @@ fn counters_of_another_device_are_not_taken() {
     assert!(text.contains("another device has taken its place"), "{text}");
 }
 
+/// Renamed after its counters were read, or another one has its name, and the kernel passed over its own.
+#[test]
+fn a_device_that_is_listed_under_another_name_has_been_replaced() {
+    for (index, name) in [(7, "y"), (8, "x")] {
+        let (_tree, host, mut device) = tree(DriverId::SIW, &[]);
+        device.index = Some(7);
+        let refused = (1..=3).map(|number| Datagram::refusal(Errno::INVAL, number)).collect();
+        let listed = Message::new(0, &[]).number(1, index).text(2, name).attribute(0x800f, &[]);
+        let listed = vec![Datagram::reply(&listed.finish_for_test(), 4), Datagram::end(4)];
+        let mut host = with_netlink(host, vec![refused, listed]);
+        let own = read(&mut CounterReader::new(), &mut host, &device);
+        let [problem] = &own.problems[..] else { panic!("{own:?}") };
+        assert_eq!(*problem.cause(), Cause::Replaced, "{index} {name}: {problem}");
+    }
+}
+
 /// A driver without counters refuses as one that fails does; the list of names shows the difference.
 #[test]
 fn a_driver_without_counters_is_no_problem() {
