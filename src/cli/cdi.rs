@@ -59,7 +59,7 @@ pub(crate) fn answer(
     let is_asked = |device: &Device| asked.has_device(&device.name);
     let wanted = Wanted::new(Parts::LISTED).devices(&is_asked);
     let mut host = host(common);
-    let seen = Seen { name: None, inventory: host.inventory(&wanted) };
+    let seen = Seen::here(host.inventory(&wanted));
     let mut devices = Vec::new();
     let selected: Vec<&Device> =
         seen.select(&asked, report).into_iter().map(|own| own.device).collect();

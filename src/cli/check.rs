@@ -224,7 +224,7 @@ fn end(
 /// Reports devices that are asked for and were not read when the snapshot was written, and whether there
 /// are any. Devices that could not be listed are findings.
 fn tell_others(host: &Seen, asked: &Asked<'_>, report: &mut Report) -> bool {
-    let Seen { name, inventory } = host;
+    let Seen { name, inventory, .. } = host;
     let others: BTreeSet<&str> = inventory.others.iter().map(|own| own.name.as_str()).collect();
     let unlisted = inventory.unlisted.iter();
     let mut is_any = false;

@@ -199,7 +199,7 @@ pub(crate) fn answer(
     let is_port = |device: &Device, port: u32| asked.has_port(&device.name, port);
     let wanted = Wanted::new(Parts::LISTED).devices(&is_device);
     let (mut host, mut reader) = (host(common), CounterReader::new());
-    let mut seen = Seen { name: None, inventory: host.inventory(&wanted) };
+    let mut seen = Seen::here(host.inventory(&wanted));
     if !seen.inventory.devices.is_empty() {
         // Of devices that sysfs listed, netlink cannot be asked for counters and objects.
         let failure = seen.inventory.netlink_failure().cloned();

@@ -221,7 +221,7 @@ pub(crate) fn answer(
         // A port that is not asked for may come up later.
         has_unnamed |= !all.iter().all(is_asked);
         verdict.add(host, &named, ports);
-        is_host_unread |= host.inventory.unread().contains(&Unread::Host);
+        is_host_unread |= host.is_partly_read || host.inventory.unread().contains(&Unread::Host);
         let left = Idle::places(&rest);
         let is_asked =
             |name: &str, port| named.has_port(name, port) && !left.contains(&(name, port));
@@ -251,7 +251,7 @@ pub(crate) fn answer(
     let gid = args.filter.usable_gid(args.family);
     if !unread.is_empty() {
         let would_help = named.is_all() && !is_host_unread && has_settings;
-        tell_unread(&unread, would_help && report.unread_hosts().next().is_none(), report);
+        tell_unread(&unread, would_help && report.bad_files().next().is_none(), report);
     } else if !has_settings {
         report.note("no variables, as not all settings of NCCL could be read");
     } else if is_known && is_met && !lacking.is_empty() {
@@ -381,7 +381,7 @@ impl Here {
             (inventory.settings, inventory.unread_settings, inventory.home_is_assumed) =
                 read_settings();
         }
-        Self(Seen { name: None, inventory })
+        Self(Seen::here(inventory))
     }
 
     fn is_set(&self, name: &str) -> bool {

@@ -5,8 +5,9 @@
 
 use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Seek as _, SeekFrom};
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -134,7 +135,10 @@ fn find(path: &Path, file: &mut Input, at: At) -> Read {
                 let what = "this is a snapshot, of one moment only; --at is for recordings of `watch --record`";
                 return Err(file.problem(&what, EINVAL));
             }
-            Err(problem) => drop(fault.get_or_insert(problem)),
+            Err(problem) => {
+                search.see_last(file.recording.inventory());
+                fault.get_or_insert(problem);
+            }
         }
     }
     let known = file.recording.inventory();
@@ -245,14 +249,16 @@ pub(crate) fn path_before(path: &Path) -> PathBuf {
     before.into()
 }
 
+/// Whether something is there, also if that is a link that leads nowhere.
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).err().is_none_or(|error| error.kind() != io::ErrorKind::NotFound)
+}
+
 /// The same where it is looked for: beside the file itself, where a link leads to, or else beside the link.
 fn path_of_part(path: &Path) -> PathBuf {
-    let is_there = |path: &PathBuf| {
-        fs::metadata(path).err().is_none_or(|error| error.kind() != io::ErrorKind::NotFound)
-    };
     let of_file = fs::canonicalize(path).ok().filter(|_| !is_open_already(path));
     let of_file = of_file.map(|path| path_before(&path));
-    of_file.filter(is_there).unwrap_or_else(|| path_before(path))
+    of_file.filter(|path| is_there(path)).unwrap_or_else(|| path_before(path))
 }
 
 /// Whether a path leads to what is open already, as /dev/stdin does: nobody named that file.
@@ -273,27 +279,34 @@ fn is_open_already(path: &Path) -> bool {
 
 /// The same, open, if it is there. It may have been this one until now.
 fn part_before(path: &Path, own: &mut BufReader<File>) -> io::Result<Option<BufReader<File>>> {
-    let is_begun = Recording::<Bounded>::may_begin;
     let Some(file) = own.get_ref().metadata().ok().filter(fs::Metadata::is_file) else {
         return Ok(None);
     };
     // A fault of this file is found where it is read.
-    if !own.fill_buf().is_ok_and(is_begun) {
+    if !is_there(path) || !may_be_recording(own).unwrap_or(false) {
         return Ok(None);
     }
-    let other = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        other => other?,
-    };
+    let other = fs::metadata(path)?;
     if (file.dev(), file.ino()) == (other.dev(), other.ino()) {
         return Ok(None);
     }
     // Lines may be in it that are read without its beginning.
     let mut before = open_found(path)?;
-    if !is_begun(before.fill_buf()?) {
+    if !may_be_recording(&mut before)? {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not begin as a recording"));
     }
     Ok(Some(before))
+}
+
+/// Whether a file begins as a recorder writes it, or, if another program wrote it anew, with a line of a recording.
+fn may_be_recording(file: &mut BufReader<File>) -> io::Result<bool> {
+    if Recording::<Bounded>::may_begin(file.fill_buf()?) {
+        return Ok(true);
+    }
+    let begin = file.stream_position()?;
+    let first = Recording::new(&mut *file).next();
+    file.seek(SeekFrom::Start(begin))?;
+    Ok(matches!(first, Some(Ok(Entry::Moment(_)))))
 }
 
 fn problem(path: &Path, error: &dyn Display, errno: i32) -> Problem {
@@ -312,7 +325,9 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     let mut files = Vec::new();
     for entry in fs::read_dir(path).map_err(|error| unread(path, &error))? {
         let file = entry.map_err(|error| unread(path, &error))?.path();
-        if file.extension().is_some_and(|end| end == "json" || end == "jsonl") {
+        let is_hidden = file.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
+        let has_end = file.extension().is_some_and(|end| end == "json" || end == "jsonl");
+        if has_end && !is_hidden {
             files.push(file);
         }
     }

@@ -379,7 +379,7 @@ mod tests {
     fn an_index_outside_the_table_is_so_by_sysfs_too() {
         let (_folder, mut host) = host();
         let mut status = |wanted: Wanted<'_>, index| {
-            let seen = Seen { name: None, inventory: host.inventory(&wanted.slot(1, index)) };
+            let seen = Seen::here(host.inventory(&wanted.slot(1, index)));
             let record = &seen.inventory.devices[0];
             let mut report = Report::default();
             if record.row(1, index).is_none() {

@@ -26,6 +26,8 @@ pub(crate) struct Seen {
     /// Its name, if it is a snapshot's.
     pub(crate) name: Option<String>,
     pub(crate) inventory: Inventory,
+    /// Whether its recording could not be read as a whole: it may have been otherwise at the same time, too.
+    pub(crate) is_partly_read: bool,
 }
 
 /// Says of a snapshot that its host has the name of another one. It may be the same: commands that count hosts count it
@@ -40,6 +42,16 @@ pub(crate) fn tell_again(host: &Seen, report: &mut Report) {
 }
 
 impl Seen {
+    /// What is here and now.
+    pub(crate) fn here(inventory: Inventory) -> Self {
+        Self { name: None, inventory, is_partly_read: false }
+    }
+
+    /// Whether something could not be read, so that no sentence about all ports covers it.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.is_partly_read || !self.inventory.unread().is_empty()
+    }
+
     /// Whether it is a sysfs tree, or a snapshot of one: the names of interfaces there are all that is known of them.
     pub(crate) fn is_tree(&self, common: &Common) -> bool {
         common.sysfs.is_some() || self.name.is_some() && self.inventory.host.is_none()
@@ -52,7 +64,7 @@ impl Seen {
         asked: &'s Asked<'_>,
         report: &mut Report,
     ) -> Vec<Selected<'s>> {
-        let Self { name, inventory } = self;
+        let Self { name, inventory, .. } = self;
         report.turn_to(name.as_deref());
         for (device, problem) in &inventory.unlisted {
             if asked.has_device(device) {
@@ -92,7 +104,10 @@ pub(crate) fn tell_netlink(inventory: &Inventory, report: &mut Report) {
             && inventory.problems.is_empty()
             && inventory.devices.iter().any(|own| own.device.index.is_some()) =>
         {
-            report.note("RDMA netlink does not say of each port whether its interface is here");
+            report.note(
+                "it is not known of each port whether its interface is here: the kernel is old, or \
+                 does not say its release",
+            );
         }
         None => {}
     }
@@ -169,7 +184,7 @@ fn each_of(
 ) -> serde_json::Result<()> {
     let mut names = Names::default();
     if from.from.is_empty() {
-        see(&Seen { name: None, inventory: live() }, report)?;
+        see(&Seen::here(live()), report)?;
     }
     files::each(from, |path, line, read| match read {
         Ok(Found { mut inventory, time, fault }) => {
@@ -180,17 +195,17 @@ fn each_of(
             if let Some(time) = time {
                 report.note(format!("{name}: as it was at {}", format_time(time, 3)));
             }
+            // What comes last is known all the same.
+            let is_partly_read = fault.is_some() && from.at != Some(At::End);
             if let Some(fault) = fault {
                 report.turn_to(Some(&name));
                 report.host_problem(fault);
                 report.turn_to(None);
-                // It may have been that time there, too. What comes last is known.
-                if from.at != Some(At::End) {
-                    report.partly_read(&name);
-                }
             }
             report.enter(Stage::default());
-            see(&Seen { name: Some(name), inventory }, report)
+            let seen = see(&Seen { name: Some(name), inventory, is_partly_read }, report);
+            report.turn_to(None);
+            seen
         }
         Err(problem) => {
             report.bad_file(&at_line(path, line), problem);
@@ -254,7 +269,7 @@ fn at_line(path: &Path, line: u64) -> String {
 /// What the selectors name and could not be read: the host, devices and ports, by name. What is
 /// said of all does not cover it.
 pub(crate) fn unread(host: &Seen, asked: &Asked<'_>) -> Vec<String> {
-    let Seen { name, inventory } = host;
+    let Seen { name, inventory, is_partly_read } = host;
     let own = inventory.unread().into_iter().filter(|own| is_asked(own, asked));
     let own = own.map(|own| match (name, own) {
         (Some(host), Unread::Host | Unread::Listing) => host.clone(),
@@ -268,7 +283,10 @@ pub(crate) fn unread(host: &Seen, asked: &Asked<'_>) -> Vec<String> {
         Some(host) => format!("{host}: {device}"),
         None => device.clone(),
     });
-    own.chain(named).collect()
+    let mut all: Vec<String> = own.chain(named).collect();
+    let whole = name.iter().find(|name| *is_partly_read && !all.contains(name));
+    all.extend(whole.cloned());
+    all
 }
 
 /// Whether something that could not be read matters to what is asked for. A device that could not be
@@ -369,7 +387,7 @@ pub(crate) fn choose<'s>(
     wish: &Wish,
     report: &mut Report,
 ) -> Vec<Chosen<'s>> {
-    let Seen { name, inventory } = host;
+    let Seen { name, inventory, .. } = host;
     report.enter(Stage::Unread);
     report.turn_to(name.as_deref());
     tell_problems(inventory, asked, report);
@@ -427,7 +445,7 @@ pub(crate) fn choose_on<'s>(
 /// Reports selectors that name nothing on a host, and devices that are named and could not be listed. Whether
 /// there are any, and those that name nothing.
 pub(crate) fn missing(host: &Seen, asked: &Asked<'_>, report: &mut Report) -> (bool, Missing) {
-    let Seen { name, inventory } = host;
+    let Seen { name, inventory, .. } = host;
     let before = report.problems().len();
     report.enter(Stage::Names);
     report.turn_to(name.as_deref());
@@ -498,7 +516,7 @@ mod tests {
     fn seen(preference: Preference, report: &mut Report) -> (Seen, usize) {
         let (_folder, mut host) = host();
         let inventory = host.inventory(&Wanted::new(Parts::GIDS).preference(preference));
-        let seen = Seen { name: None, inventory };
+        let seen = Seen::here(inventory);
         let rows = seen
             .select(&Asked::default(), report)
             .iter()

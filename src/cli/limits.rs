@@ -42,7 +42,7 @@ pub(crate) fn answer(
     let mut parts = Parts::LISTED;
     parts.hardware = true;
     let wanted = Wanted::new(parts).devices(&is_asked);
-    let host = Seen { name: None, inventory: live(common, &wanted) };
+    let host = Seen::here(live(common, &wanted));
     let mut limits = Vec::new();
     for selected in host.select(&asked, report) {
         let context = Context::open(selected.device);

@@ -82,8 +82,6 @@ pub(crate) struct Report {
     failed: BTreeSet<(Option<String>, String)>,
     notes: Vec<(Stage, String)>,
     bad_files: Vec<String>,
-    /// Hosts of which something else may be true, too, as their recordings could not be read as a whole.
-    partly_read: Vec<String>,
     last: Option<String>,
     /// How many names were reported that are not there.
     missing: usize,
@@ -157,16 +155,6 @@ impl Report {
         let inventory::Problem { text: error, errno } = problem;
         let (host, stage) = (Some(host.to_owned()), Stage::Files);
         self.problems.push(Unanswered { host, device: None, error, errno, stage });
-    }
-
-    /// A host whose recording may have another answer where it could not be read.
-    pub(crate) fn partly_read(&mut self, host: &str) {
-        self.partly_read.push(host.to_owned());
-    }
-
-    /// The names of files that are no snapshots, and of hosts that were partly read.
-    pub(crate) fn unread_hosts(&self) -> impl Iterator<Item = &str> {
-        self.bad_files().chain(self.partly_read.iter().map(String::as_str))
     }
 
     /// The names of files that are no snapshots.

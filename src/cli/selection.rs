@@ -255,7 +255,7 @@ mod tests {
         let selectors = ["x", "y"].map(|text| text.parse().unwrap());
         let asked = Asked::new(&selectors);
         let mut report = Report::default();
-        let seen = Seen { name: None, inventory };
+        let seen = Seen::here(inventory);
         assert!(seen.select(&asked, &mut report).is_empty());
         let problems: Vec<String> = report.problems().iter().map(Unanswered::text).collect();
         assert_eq!(problems.len(), 2);

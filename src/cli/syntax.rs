@@ -324,9 +324,10 @@ Examples:
     /// `odd`: hosts that are not as most are, in kernel, devices, firmware, ports, GIDs or settings.
     /// `missing`: a host of --hosts has no snapshot.
     ///
-    /// A job joins ports of one device name and number (a rail). Where names are not alike and each rail has a
-    /// network of its own, it is the network. Looked at are the GIDs that uverbs recommends and those that
-    /// NCCL and UCX take with the settings of each host; the line names them if not all three are meant.
+    /// A job joins ports of one device name and number (a rail). Where more than one port of ten has another
+    /// name than most in its network, a rail is the network, unless a host has two ports in one. Looked at are
+    /// the GIDs that uverbs recommends and those that NCCL and UCX take with the settings of each host; the line
+    /// names them if not all three are meant.
     /// Switches are not known: that ports can meet says that nothing on the hosts keeps them from it.
     ///
     /// With --hosts, stderr says which variables are right on all of them, or which hosts to leave out: the

@@ -135,7 +135,7 @@ impl Verdict {
         let is_read = unread.is_empty();
         self.hosts += 1;
         self.unread.extend(unread);
-        self.has_unread |= !host.inventory.unread().is_empty();
+        self.has_unread |= host.has_unread();
         let fills = fills(&host.inventory);
         self.fills |= fills || has_unlisted(&host.inventory);
         self.is_unordered |= fills && !has_order(&host.inventory);
@@ -172,7 +172,7 @@ impl Verdict {
     /// said of all does not cover it.
     pub(crate) fn unread(&self, report: &Report) -> Vec<String> {
         let unread = self.unread.iter().chain(&self.doubtful).cloned();
-        report.unread_hosts().map(str::to_owned).chain(unread).collect()
+        report.bad_files().map(str::to_owned).chain(unread).collect()
     }
 
     /// Whether a variable is set on some host.

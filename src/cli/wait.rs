@@ -94,7 +94,7 @@ fn see(
     report: &mut Report,
 ) -> serde_json::Result<bool> {
     let asked = Asked::new(&args.named.selectors);
-    let host = Seen { name: None, inventory: host_of(watch) };
+    let host = Seen::here(host_of(watch));
     let (is_missing, _) = missing(&host, &asked, report);
     let chosen = choose(&host, &asked, &args.filter.wish(None), report);
     let chosen: Vec<_> =

@@ -101,6 +101,8 @@ fn a_selector_after_a_file() {
 fn a_folder_of_files() {
     let folder = TempDir::new().unwrap();
     let lines = hosts(&["node1", "node2", "node3"]);
+    // A shell, too, does not take hidden files for `*.json`.
+    fs::write(folder.path().join(".d.json"), "no JSON").unwrap();
     for (name, line) in ["b.json", "a.jsonl", "c.txt"].iter().zip(&lines) {
         fs::write(folder.path().join(name), line).unwrap();
     }

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::run::{Run, finish, program};
-use crate::snapshots::{Fleet, host, port, set, with_third_port};
+use crate::snapshots::{Fleet, begun, host, port, set, with_third_port};
 
 /// A host `nN` with two rails, each with a network of its own.
 fn node(number: u32) -> Value {
@@ -428,6 +428,48 @@ fn what_is_not_known_of_a_host_is_said() {
     assert!(job.stderr.contains(unknown) && job.status == 1, "{job:?}");
     let finding = "not-known  n2     mlx5_1:1  NCCL, UCX: which GID is used is not known\n";
     assert!(job.stdout.ends_with(finding), "{job:?}");
+}
+
+/// Where a recording could not be read it may have been that time, too: nothing is said of its host as if it were
+/// known. What is said of another host names that one.
+#[test]
+fn a_recording_that_is_partly_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = nodes(1..=2).into_iter().enumerate().map(|(number, own)| {
+        let time = |second: u32| format!("2026-11-22T12:00:{second:02}.000Z");
+        let head =
+            json!({ "number": 0, "time": time(0), "monotonic_ns": 0, "goes_on": false });
+        let next = json!({ "number": 1, "time": time(9), "monotonic_ns": 9_000_000_000_u64, "changes": [] });
+        let garbage = ["", "garbage\n"][number];
+        let file = folder.path().join(format!("{number}.jsonl"));
+        fs::write(&file, format!("{}\n{next}\n{garbage}{}\n", begun(&own, &head), begun(&own, &head)))
+            .unwrap();
+        file
+    });
+    let files: Vec<_> = files.collect();
+    let asked = |words: &[&str], time: &str| {
+        let from = files.iter().flat_map(|file| ["--from".as_ref(), file.as_os_str()]);
+        finish(program().args(words).args(from).args(["--at", time]))
+    };
+    let time = "2026-11-22T12:00:05Z";
+    let fleet = asked(&["fleet"], time);
+    let end = "no host is known to be odd; the ports of 2 rails can meet, as far as they were read; not everything is known of 1 host\n";
+    assert!(fleet.status == 3 && fleet.stderr.ends_with(end), "{fleet:?}");
+    let expect = asked(&["expect"], time).stdout;
+    assert!(expect.contains("\n# Not read, or not as a whole: n2.\n"), "{expect}");
+    let check = asked(&["check"], time);
+    assert!(!check.stdout.contains("host-unreadable"), "{check:?}");
+    for command in ["devices", "gids", "ports", "guids", "pkeys", "metrics", "choose", "check"] {
+        let run = asked(&[command], time);
+        let notes = run.stderr.lines().filter(|line| line.contains("as it was"));
+        let expected = ["n1", "n2"]
+            .map(|host| format!("uverbs: {host}: as it was at 2026-11-22T12:00:05.000Z"));
+        assert_eq!(notes.collect::<Vec<_>>(), expected, "{command}");
+    }
+    // The last moment is known.
+    let fleet = asked(&["fleet"], "end");
+    assert!(fleet.stderr.ends_with("no host is odd; the ports of 2 rails can meet\n"), "{fleet:?}");
+    assert!(!asked(&["expect"], "end").stdout.contains("# Not read"));
 }
 
 /// Nor is it where it was read on no host.

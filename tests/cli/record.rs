@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::conforms::conforms;
 use crate::run::{Run, finish, program, uverbs};
-use crate::snapshots::{DUAL, host, port};
+use crate::snapshots::{DUAL, begun, host, port};
 use crate::tree::Tree;
 
 mod file;
@@ -414,14 +414,10 @@ fn made(tree: &Tree, file: &Path, parts: &[(&str, u32, Option<Value>)]) {
                 r#"{{"number":{number},"time":"{time}","monotonic_ns":{passed},"changes":{changes}}}"#
             );
         }
-        let mut own = first.as_object().unwrap().clone();
-        own.remove("schema_version");
-        own.remove("recording");
         let head = serde_json::json!({
             "number": number, "time": time, "monotonic_ns": passed, "goes_on": false,
         });
-        let rest = Value::from(own).to_string();
-        format!(r#"{{"schema_version":1,"recording":{head},{}"#, &rest[1..])
+        begun(&first, &head)
     });
     fs::write(file, text.map(|line| line + "\n").collect::<String>()).unwrap();
 }
@@ -483,6 +479,65 @@ fn a_recording_without_its_beginning() {
     let run = finish(program().arg("history").arg(&file));
     assert!(run.status == 3 && run.stdout.contains("began"), "{run:?}");
     assert!(run.stderr.contains(said), "{run:?}");
+}
+
+/// What is known before a line that cannot be read is known until the line before it, also if that is the moment that
+/// is asked for.
+#[test]
+fn the_last_moment_before_a_line_that_cannot_be_read() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    let gone = serde_json::json!([{"device": "mlx5_0", "empty": [1, 3]}]);
+    made(&tree, &file, &[("12:00:00", 0, None), ("12:01:00", 1, Some(gone))]);
+    let whole = fs::read_to_string(&file).unwrap();
+    let asked = |text: String, moment: &str| {
+        fs::write(&file, text).unwrap();
+        let run = at(&["gids", "--no-header"], &file, moment);
+        (run.status, run.stdout.lines().count(), run.stderr)
+    };
+    let moment = "2026-11-22T12:01:00Z";
+    for garbage in ["", "garbage\n", "garbage\n{}\n"] {
+        let (status, rows, said) = asked(format!("{whole}{garbage}"), moment);
+        let expected = if garbage.is_empty() { 0 } else { 3 };
+        assert_eq!((status, rows), (expected, 3), "{garbage:?}: {said}");
+    }
+    // The clock was set back: at half past the row was there, and was not.
+    let whole = whole.replace("T12:01:00Z", "T12:00:30Z");
+    for garbage in ["", "garbage\n"] {
+        let (status, rows, said) = asked(format!("{whole}{garbage}"), "2026-11-22T12:00:30Z");
+        assert_eq!((status, rows), (3, 0), "{garbage:?}: {said}");
+    }
+}
+
+/// The file before is read also if another program wrote the recording anew.
+#[test]
+fn a_file_before_one_that_was_written_anew() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    let nothing = || Some(serde_json::json!([]));
+    made(&tree, &before(&file), &[("12:00:00", 0, None), ("12:01:00", 1, nothing())]);
+    made(&tree, &file, &[("12:02:00", 0, None), ("12:03:00", 1, nothing())]);
+    let moment = "2026-11-22T12:00:30Z";
+    for is_anew in [false, true] {
+        if is_anew {
+            let text = fs::read_to_string(&file).unwrap().replace(":1,", ": 1, ");
+            fs::write(&file, text).unwrap();
+        }
+        let run = at(&["gids", "--no-header"], &file, moment);
+        assert_eq!((run.status, run.stdout.lines().count()), (0, 4), "{run:?}");
+    }
+    // It is there, and cannot be read: also where a link leads nowhere.
+    fs::remove_file(before(&file)).unwrap();
+    std::os::unix::fs::symlink("nowhere", before(&file)).unwrap();
+    let run = at(&["gids"], &file, "end");
+    assert!(run.status == 3 && run.stderr.contains("record.jsonl.1: No such file"), "{run:?}");
+    // One of snapshots has no file before.
+    let snapshot = finish(program().arg("snapshot").arg("--sysfs").arg(tree.path())).stdout;
+    fs::write(&file, snapshot).unwrap();
+    let run = finish(program().arg("gids").arg("--from").arg(&file));
+    assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{run:?}");
 }
 
 /// Lines of the file before may be about what is asked for, also if its beginning is damaged.
@@ -564,9 +619,6 @@ fn a_device_that_takes_room_in_a_history() {
         [("ucx", 25, true), ("nvshmem", 16, true), ("nvshmem", 32, false), ("nccl-2.20", 16, true)]
     {
         let (first, all) = (host("h", &devices[..before]), host("h", &devices));
-        let mut rest = first.as_object().unwrap().clone();
-        rest.remove("schema_version");
-        let rest = Value::from(rest).to_string();
         let head = serde_json::json!({
             "number": 0, "time": "2026-11-20T00:00:00.000Z", "monotonic_ns": 0, "goes_on": false,
         });
@@ -574,8 +626,7 @@ fn a_device_that_takes_room_in_a_history() {
             "number": 1, "time": "2026-11-20T00:00:01.000Z", "monotonic_ns": 1_000_000_000,
             "causes": ["uevent"], "changes": [{ "whole": all["devices"][before] }],
         });
-        let first = format!(r#"{{"schema_version":1,"recording":{head},{}"#, &rest[1..]);
-        fs::write(&file, format!("{first}\n{came}\n")).unwrap();
+        fs::write(&file, format!("{}\n{came}\n", begun(&first, &head))).unwrap();
         for (args, count) in [(&[][..], before), (&["mlx5_0"], 1)] {
             let lines = history(&file, &[args, &["--like", like]].concat());
             let choices = lines

@@ -56,6 +56,15 @@ pub(crate) fn port(rows: &[Row<'_>]) -> Value {
     })
 }
 
+/// A snapshot as a line with which a recording begins.
+pub(crate) fn begun(snapshot: &Value, head: &Value) -> String {
+    let mut rest = snapshot.as_object().unwrap().clone();
+    rest.remove("schema_version");
+    rest.remove("recording");
+    let rest = Value::from(rest).to_string();
+    format!(r#"{{"schema_version":1,"recording":{head},{}"#, &rest[1..])
+}
+
 /// A host whose devices have one port each.
 pub(crate) fn host(name: &str, devices: &[(&str, Value)]) -> Value {
     let devices: Vec<Value> = devices

@@ -56,19 +56,22 @@ pub(crate) fn answer(
     let source = (&args.origin.from, args.origin.preference(common), Parts::ALL);
     let asked = Asked::default();
     let (mut gathering, mut hosts) = (Gathering::default(), Hosts::default());
+    let mut unread = Vec::new();
     look(common, source, &asked, report, |host, report| {
         report.turn_to(host.name.as_deref());
         tell_problems(&host.inventory, &asked, report);
         report.turn_to(None);
         hosts.add(host.inventory.host.as_deref().or(host.name.as_deref()), &host.inventory);
         gathering.add(&host.inventory);
+        unread.extend(host.name.clone().filter(|_| host.is_partly_read));
         Ok(())
     })?;
+    unread.extend(report.bad_files().map(str::to_owned));
     // There is none in files that could not be read, which the report names.
     if hosts.names().next().is_none() {
         return Ok(Output::Text(Vec::new()));
     }
-    let text = write::write(&gathering.end(), &hosts);
+    let text = write::write(&gathering.end(), &hosts, &unread);
     if is_too_long(text.len()) {
         let text = format!(
             "what is expected: {}: check --expect does not read it; take hosts that are more alike",

@@ -23,7 +23,7 @@ fn written(pattern: HostPattern) -> String {
     let mut gathered = Gathering::default().end();
     gathered.left_out = vec![Vec::new(); pattern.devices.len()];
     gathered.pattern = pattern;
-    write(&gathered, &hosts(&["node1"]))
+    write(&gathered, &hosts(&["node1"]), &[])
 }
 
 /// A file is read with one group that has this line, which is the third.
@@ -167,7 +167,11 @@ fn odd_names_are_quoted() {
     let text = written(pattern.clone());
     assert!(!text.contains(['\u{7f}', '\u{1b}', '\u{202e}']), "{text}");
     assert_eq!(read(&text), Ok(pattern));
-    let text = write(&Gathering::default().end(), &hosts(&["a\nrate = 1", "b", "c", "d"]));
+    let text = write(
+        &Gathering::default().end(),
+        &hosts(&["a\nrate = 1", "b", "c", "d"]),
+        &["e\nmtu = 1".into()],
+    );
     let first = text.lines().next().unwrap();
     assert!(first.ends_with("from 4 hosts (a\\nrate = 1, b, c, …)."), "{first}");
 }

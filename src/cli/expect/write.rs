@@ -5,12 +5,11 @@ use std::fmt::Write as _;
 use uverbs::check::expect::{Allowed, Field, Form, Gathered, Hosts, LeftOut, Value};
 use uverbs::port::Rate;
 
+use crate::hosts::{SHOWN, some};
 use crate::text::{count, plain_json, printable};
 
 /// `3 hosts (node1, node2, node3)`, with a few names.
 fn text(hosts: &Hosts) -> String {
-    /// How many names are shown.
-    const SHOWN: usize = 3;
     let all = hosts.names().count();
     let mut text = count(all, "host");
     let names: Vec<_> = hosts.names().flatten().take(SHOWN).map(printable).collect();
@@ -32,13 +31,17 @@ const HEADER: &str = "\
 /// Why it may not be known which devices there are.
 const UNLISTED: &str = "a host could not be read whole";
 
-/// The file.
-pub(super) fn write(gathered: &Gathered, hosts: &Hosts) -> String {
+/// The file. Of `unread`, hosts and files, something could not be read.
+pub(super) fn write(gathered: &Gathered, hosts: &Hosts, unread: &[String]) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut text = format!(
-        "# What a good host looks like, by `uverbs expect` {version} from {}.\n{HEADER}",
+        "# What a good host looks like, by `uverbs expect` {version} from {}.\n",
         text(hosts)
     );
+    if !unread.is_empty() {
+        let _ = writeln!(text, "# Not read, or not as a whole: {}.", printable(&some(unread)));
+    }
+    text += HEADER;
     let pattern = &gathered.pattern;
     let why = if pattern.only_these_devices { "" } else { UNLISTED };
     line(&mut text, "only_these_devices", &pattern.only_these_devices.to_string(), why);

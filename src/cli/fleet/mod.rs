@@ -196,7 +196,7 @@ pub(crate) fn answer(
         report.turn_to(None);
         tell_variables(host, report);
         tell_settings(host, report);
-        let has_unread = !host.inventory.unread().is_empty();
+        let has_unread = host.has_unread();
         are_ports_read &= !has_unread;
         if !is_whole || has_unread || !host.inventory.unread_settings.is_empty() {
             partly.extend(u32::try_from(survey.hosts()));

@@ -92,7 +92,7 @@ pub(crate) fn answer(
 /// This host's devices. Drivers that netlink does not name are asked for if they choose the devices.
 fn host(common: &Common, asked: &Asked<'_>) -> Seen {
     let parts = if asked.is_all() { Parts::DEVICES } else { Parts::LISTED };
-    Seen { name: None, inventory: live(common, &Wanted::new(parts)) }
+    Seen::here(live(common, &Wanted::new(parts)))
 }
 
 /// The devices that are named, whatever their driver; all of mlx5's if none is.

@@ -81,12 +81,22 @@ pub struct Recording<R> {
     /// The number of the last line.
     number: u64,
     is_any: bool,
-    /// Whether something was known, or an error said that nothing is.
-    is_said: bool,
+    said: Said,
     /// Whether an older version wrote it, so that devices could be listed if there are some.
     is_older: bool,
     /// How many elements of inventories may still be moved or looked through.
     room: u64,
+}
+
+/// What was said of the lines before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    /// There was none.
+    Nothing,
+    /// Something was known, or an error said that nothing is.
+    Something,
+    /// An error said that the last one could not be read. What was known before it is not known after it.
+    LastUnread,
 }
 
 /// Changes of a device, a row or a port are found by its name. Those that change a list move what comes after it, and
@@ -160,7 +170,7 @@ impl<R: BufRead> Recording<R> {
             inventory: None,
             number: 0,
             is_any: false,
-            is_said: false,
+            said: Said::Nothing,
             is_older: false,
             room: ROOM,
         }
@@ -195,7 +205,8 @@ impl<R: BufRead> Recording<R> {
         self.documents.line()
     }
 
-    /// What is known after all lines that were applied; `None` if nothing is.
+    /// What is known after all lines that were applied; `None` if nothing is. If the last line could not be read, it is
+    /// what was known before that line.
     #[must_use]
     pub fn inventory(&self) -> Option<&Inventory> {
         self.inventory.as_ref()
@@ -224,6 +235,9 @@ impl<R: BufRead> Recording<R> {
     /// What cannot be read. The next document is read all the same, if there is one.
     #[expect(clippy::should_implement_trait, reason = "what it gives is to be given back")]
     pub fn next(&mut self) -> Option<Result<Entry, SnapshotError>> {
+        if self.said == Said::LastUnread {
+            (self.inventory, self.said) = (None, Said::Something);
+        }
         // A line that was cut must not take those after it along.
         let read = self.documents.next_by(parse, self.is_any)?;
         let is_read = read.as_ref().err().is_none_or(SnapshotError::is_of_text);
@@ -233,7 +247,7 @@ impl<R: BufRead> Recording<R> {
         self.is_any |= matches!(read, Ok(Entry::Moment(_)));
         self.room = self.room.saturating_add(ROOM_OF_BYTE * self.documents.length());
         if read.is_err() {
-            (self.inventory, self.is_said) = (None, true);
+            self.said = Said::LastUnread;
         }
         Some(read)
     }
@@ -247,7 +261,7 @@ impl<R: BufRead> Recording<R> {
         let is_gap = self.is_gap(moment);
         let before = std::mem::replace(&mut self.number, moment.number);
         moment.is_gap = is_gap;
-        let was_said = std::mem::replace(&mut self.is_said, true);
+        let said_before = std::mem::replace(&mut self.said, Said::Something);
         let Some(inventory) = &mut self.inventory else {
             return match &mut moment.news {
                 News::Begun(own) => {
@@ -255,7 +269,7 @@ impl<R: BufRead> Recording<R> {
                     self.inventory = Some(in_order(take(own)));
                     Ok(())
                 }
-                News::Steps(_) if was_said => Ok(()),
+                News::Steps(_) if said_before != Said::Nothing => Ok(()),
                 News::Steps(_) => {
                     let what = "lines are missing before the first one";
                     Err(self.documents.misfit(what.to_owned()))
