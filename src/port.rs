@@ -219,8 +219,10 @@ pub struct PortAttributes {
     pub pkey_tbl_len: u32,
     /// Width in use. Sysfs does not have each: see [`Sysfs::query_port`](crate::Sysfs::query_port).
     pub active_width: Option<Width>,
-    /// Speed of a lane, without the cap at NDR where the kernel gives the full code (`active_speed_ex`, Linux 6.7).
-    /// Sysfs does not have each: see [`Sysfs::query_port`](crate::Sysfs::query_port).
+    /// Speed of a lane. `None` if it is NDR or more, and not known which: before Linux 6.7, which brought the full code
+    /// (`active_speed_ex`), the ioctl says NDR of each of these, unless the link layer is Ethernet.
+    /// [`Reader::port`](crate::host::Reader::port) asks sysfs, too. Sysfs does not have each:
+    /// see [`Sysfs::query_port`](crate::Sysfs::query_port).
     pub active_speed: Option<Speed>,
     /// Capability bits of the InfiniBand specification.
     pub port_cap_flags: u32,
@@ -254,14 +256,17 @@ impl PortAttributes {
 
 impl From<&abi::QueryPortResponse> for PortAttributes {
     fn from(response: &abi::QueryPortResponse) -> Self {
-        let speed = match response.active_speed_ex {
-            0 => response.active_speed.into(),
-            full => full,
+        let link_layer = LinkLayer(response.link_layer);
+        // The codes of InfiniBand come from the firmware. Drivers of Ethernet choose among those that the kernel knows.
+        let active_speed = match (response.active_speed_ex, Speed(response.active_speed.into())) {
+            (0, Speed::NDR) if link_layer != LinkLayer::ETHERNET => None,
+            (0, speed) => Some(speed),
+            (full, _) => Some(Speed(full)),
         };
         Self {
             state: PortState(response.state),
             phys_state: PhysState(response.phys_state),
-            link_layer: LinkLayer(response.link_layer),
+            link_layer,
             max_mtu: Some(Mtu(response.max_mtu)),
             active_mtu: Some(Mtu(response.active_mtu)),
             lid: response.lid.into(),
@@ -271,7 +276,7 @@ impl From<&abi::QueryPortResponse> for PortAttributes {
             gid_tbl_len: response.gid_tbl_len,
             pkey_tbl_len: response.pkey_tbl_len.into(),
             active_width: Some(Width(response.active_width)),
-            active_speed: Some(Speed(speed)),
+            active_speed,
             port_cap_flags: response.port_cap_flags,
             port_cap_flags2: Some(response.port_cap_flags2),
             max_msg_sz: Some(response.max_msg_sz),
@@ -306,7 +311,13 @@ mod tests {
     fn the_full_speed_code_wins() {
         let mut response =
             abi::QueryPortResponse { active_speed: 128, active_width: 2, ..Default::default() };
+        // Of InfiniBand it may be more.
+        assert_eq!(PortAttributes::from(&response).rate(), None);
+        response.link_layer = LinkLayer::ETHERNET.0;
         assert_eq!(PortAttributes::from(&response).rate(), Some(Rate(4000)));
+        response.link_layer = LinkLayer::INFINIBAND.0;
+        response.active_speed = 64;
+        assert_eq!(PortAttributes::from(&response).rate(), Some(Rate(2000)));
         response.active_speed_ex = 256;
         assert_eq!(PortAttributes::from(&response).rate(), Some(Rate(8000)));
         response.active_speed_ex = 512;

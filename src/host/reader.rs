@@ -262,7 +262,8 @@ impl<'d> Reader<'d> {
         Ok(GidTable { device: self.device.clone(), records, full })
     }
 
-    /// A port's attributes. The ioctl cannot name ports above 255: with `Auto`, sysfs is read for them.
+    /// A port's attributes. The ioctl cannot name ports above 255: with `Auto`, sysfs is read for them. So it is for the
+    /// [speed](PortAttributes::active_speed) where the ioctl leaves open which it is.
     ///
     /// # Errors
     /// Those of [`Context::query_port`] or [`Sysfs::query_port`].
@@ -270,7 +271,13 @@ impl<'d> Reader<'d> {
         if self.preference == Preference::Auto && port > u8::MAX.into() {
             return Ok((self.sysfs()?.query_port(&self.device.name, port)?, Source::Sysfs));
         }
-        self.ask(|context| context.query_port(port), |sysfs, name| sysfs.query_port(name, port))
+        let (mut attributes, source) = self
+            .ask(|context| context.query_port(port), |sysfs, name| sysfs.query_port(name, port))?;
+        let is_open = source == Source::Ioctl && attributes.active_speed.is_none();
+        if let (true, Preference::Auto, Ok(sysfs)) = (is_open, self.preference, self.sysfs()) {
+            attributes.active_speed = sysfs.speed_beyond_hdr(&self.device.name, port);
+        }
+        Ok((attributes, source))
     }
 
     /// A port's GUID: the lower half of its GID at index 0. `None` if that slot is empty, if the

@@ -52,6 +52,15 @@ pub(crate) fn read_rate(folder: &Folder) -> Result<String, Cause> {
     }
 }
 
+impl Sysfs {
+    /// A port's speed, if it is NDR or more and the kernel knows it.
+    pub(crate) fn speed_beyond_hdr(&self, device: &str, port: u32) -> Option<Speed> {
+        let folder = self.port(device, port).ok()?;
+        let (_, speed) = parse_rate(&read_rate(&folder).ok()?, LinkLayer::of_sysfs(&folder).ok()?);
+        speed.filter(|own| own.0 >= Speed::NDR.0)
+    }
+}
+
 /// Whether a text is as the kernel writes a rate: `2.5 Gb/sec (1X SDR)`.
 fn is_rate(text: &str) -> bool {
     let Some((number, rest)) = text.split_once(" Gb/sec (") else { return false };

@@ -47,6 +47,7 @@ const DIFFERS: &[&str] = &[
     "a_snapshot_answers_as_the_host",
     "c_programs_on_soft_roce",
     "mlx5_two_infiniband_ports",
+    "mlx5_speeds_by_release",
     "mlx5_roce",
     "mlx5_switchdev",
     "mlx5_embedded_cpu",

@@ -45,6 +45,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ("mlx5_two_devices", modes::two_devices),
     ("mlx5_port_goes_down_and_up", events::port_goes_down_and_up),
     ("mlx5_tables_change", events::tables_change),
+    ("mlx5_speeds_by_release", modes::speeds_by_release),
     ("mlx5_differences_add_up_on_roce", watch::on_mlx5_roce),
     ("mlx5_differences_add_up_on_infiniband", watch::on_mlx5_infiniband),
     ("mlx5_readings_after_events_are_right", watch::readings_after_events_on_mlx5),

@@ -4,6 +4,7 @@ use std::net::Ipv6Addr;
 
 use anyhow::{Context as _, Result, ensure};
 use nix::libc;
+use serde_json::Value;
 use uverbs::context::Context;
 use uverbs::gid::{Gid, GidType};
 use uverbs::host::Host;
@@ -66,6 +67,34 @@ pub(super) fn unlike_ports() -> Description {
         second.cap_mask = 0x0000_0802;
     }
     description
+}
+
+/// The speeds of InfiniBand. Before Linux 6.7 the ioctl says NDR of each speed from there on. Sysfs knows NDR then, but
+/// not on 5.10.
+pub(crate) fn speeds_by_release() -> Result<()> {
+    let mut description = Description::infiniband(1);
+    let device = Mlx5::bind(0, &description)?;
+    let (has_all, knows_ndr) = (lab::kernel()? >= (6, 7), lab::kernel()? >= (6, 1));
+    // By the ioctl, and with sysfs, too.
+    for (code, told, is_by_ioctl, is_by_both) in [
+        (64, "\"HDR\" 200", true, true),
+        (128, "\"NDR\" 400", has_all, knows_ndr),
+        (256, "\"XDR\" 800", has_all, has_all),
+        (512, "\"unknown(512)\" null", has_all, has_all),
+    ] {
+        (description.ports[0].width, description.ports[0].speed) = (4, code);
+        device.function().become_(&description)?;
+        for (source, is_known) in [("ioctl", is_by_ioctl), ("auto", is_by_both)] {
+            let text = run(&["uverbs", "ports", "--json", "--source", source])?;
+            let answer: Value = serde_json::from_str(&text)?;
+            let port = &answer["ports"][0];
+            let own = format!("{} {}", port["active_speed"], port["rate_gbps"]);
+            let expected = if is_known { told } else { "null null" };
+            ensure!(own == expected, "{code} by {source}: {own}, not {expected}");
+            ensure!(port["active_width"] == "4X", "{port}");
+        }
+    }
+    Ok(())
 }
 
 /// RoCE: its GIDs are those of its interface, down and up, and its port's state is the link's.
