@@ -24,7 +24,7 @@ impl FromStr for At {
         }
         let now = SystemTime::now();
         let time = parse_time(text).or_else(|| last(text, now)).or_else(|| ago(text, now));
-        time.map(Self::Time).ok_or_else(|| {
+        time.map(|time| Self::Time(whole_milliseconds(time))).ok_or_else(|| {
             let without_zone = parse_time(&format!("{text}Z")).is_some();
             if without_zone || parse_clock(&format!("{text}Z")).is_some() {
                 return format!("it is not said in which time zone: {text}Z is UTC, or give an offset: {text}+01:00");
@@ -32,6 +32,12 @@ impl FromStr for At {
             "expected a time, as 2026-11-22T03:12:00Z, 03:12Z, 10m (ago) or end".to_owned()
         })
     }
+}
+
+/// A time as recordings have it.
+fn whole_milliseconds(time: SystemTime) -> SystemTime {
+    let rest = time.duration_since(UNIX_EPOCH).map_or(0, |own| own.subsec_nanos() % 1_000_000);
+    time - Duration::from_nanos(rest.into())
 }
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -281,6 +287,8 @@ mod tests {
             assert_eq!(shown(ago(text, now)), expected, "{text}");
         }
         assert_eq!("end".parse(), Ok(At::End));
+        let millisecond = "2026-11-22T17:01:01.000Z".parse::<At>();
+        assert_eq!("2026-11-22T17:01:01.0009Z".parse(), millisecond);
         for text in ["03:12", "2026-11-22T03:12:00", "2026-11-22 03:12"] {
             assert!(text.parse::<At>().unwrap_err().contains("time zone"), "{text}");
         }

@@ -277,36 +277,46 @@ fn is_open_already(path: &Path) -> bool {
     false
 }
 
-/// The same, open, if it is there. It may have been this one until now.
+/// The same, open, if it is there.
 fn part_before(path: &Path, own: &mut BufReader<File>) -> io::Result<Option<BufReader<File>>> {
     let Some(file) = own.get_ref().metadata().ok().filter(fs::Metadata::is_file) else {
         return Ok(None);
     };
-    // A fault of this file is found where it is read.
-    if !is_there(path) || !may_be_recording(own).unwrap_or(false) {
+    if !is_there(path) {
         return Ok(None);
     }
+    match is_recording(own).ok().flatten() {
+        Some(true) => open_part(path, &file),
+        Some(false) => Ok(None),
+        // Why this one cannot be read is found where it is read. It may be no recording.
+        None => Ok(open_part(path, &file).unwrap_or(None)),
+    }
+}
+
+/// The same beside a file, which it may have been until now.
+fn open_part(path: &Path, file: &fs::Metadata) -> io::Result<Option<BufReader<File>>> {
     let other = fs::metadata(path)?;
     if (file.dev(), file.ino()) == (other.dev(), other.ino()) {
         return Ok(None);
     }
     // Lines may be in it that are read without its beginning.
     let mut before = open_found(path)?;
-    if !may_be_recording(&mut before)? {
+    if is_recording(&mut before)? != Some(true) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not begin as a recording"));
     }
     Ok(Some(before))
 }
 
-/// Whether a file begins as a recorder writes it, or, if another program wrote it anew, with a line of a recording.
-fn may_be_recording(file: &mut BufReader<File>) -> io::Result<bool> {
+/// Whether a file begins as a recorder writes it, or, if another program wrote it anew, with a line of a recording; `None`
+/// if its first document cannot be read.
+fn is_recording(file: &mut BufReader<File>) -> io::Result<Option<bool>> {
     if Recording::<Bounded>::may_begin(file.fill_buf()?) {
-        return Ok(true);
+        return Ok(Some(true));
     }
     let begin = file.stream_position()?;
     let first = Recording::new(&mut *file).next();
     file.seek(SeekFrom::Start(begin))?;
-    Ok(matches!(first, Some(Ok(Entry::Moment(_)))))
+    Ok(first.and_then(Result::ok).map(|own| matches!(own, Entry::Moment(_))))
 }
 
 fn problem(path: &Path, error: &dyn Display, errno: i32) -> Problem {

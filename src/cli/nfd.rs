@@ -86,7 +86,8 @@ fn add(text: &mut String, name: &str, value: Option<impl Display>) {
 fn add_labels(text: &mut String, seen: &Seen, asked: &Asked<'_>, chosen: &[Chosen<'_>]) {
     let inventory = &seen.inventory;
     // Where something could not be listed, nothing is known to be all.
-    let is_whole = inventory.problems.is_empty() && inventory.unlisted.is_empty();
+    let is_whole =
+        !seen.is_partly_read && inventory.problems.is_empty() && inventory.unlisted.is_empty();
     let records = inventory.devices.iter();
     let records: Vec<&DeviceRecord> =
         records.filter(|own| asked.has_device(&own.device.name)).collect();

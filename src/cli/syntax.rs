@@ -410,8 +410,8 @@ Examples:
     /// Show how a host, a port or a row of a GID table went, by a recording
     ///
     /// Reads what `uverbs watch --record` wrote, FILE.1 first if that is there. A line for each difference, as
-    /// `uverbs watch` has them. `not_recorded` is a time of which nothing is known. If no recorder ran then, what
-    /// is different after it has the cause `gap`.
+    /// `uverbs watch` has them. `not_recorded` is a time of which nothing is known. If no recorder ran then, or what
+    /// it wrote cannot be read, what is different after it has the cause `gap`.
     ///
     /// --like shows what a program would have taken on each port, right or wrong: a line for each change of
     /// that, after the changes that were found at the same time.

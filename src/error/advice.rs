@@ -98,7 +98,7 @@ impl fmt::Display for Advice<'_> {
                 Request::Port { .. }
                 | Request::PortNetdev { .. }
                 | Request::PortSpeed { .. }
-                | Request::Counters { .. },
+                | Request::Counters { port: Some(_) },
                 Cause::Os(libc::EINVAL),
             ) => {
                 "the driver or its firmware refused, though the port is there; the kernel's log may \

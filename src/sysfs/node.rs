@@ -43,7 +43,7 @@ pub(crate) fn open_node(path: &Path, number: u64, access: OFlags) -> Result<Owne
     match is_node(&file, number) {
         Ok(true) => Ok(file),
         Ok(false) => Err(Cause::WrongNode),
-        Err(errno) => Err(Cause::of(errno)),
+        Err(errno) => Err(Cause::of_open(errno)),
     }
 }
 

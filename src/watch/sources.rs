@@ -137,11 +137,16 @@ impl Watch {
         }
     }
 
-    /// Whether the kernel has the monitor. One that does not know the question has none.
+    /// Whether the kernel has the monitor. One that does not know the question has none. A socket that is refused is no answer.
     fn has_monitor(&mut self) -> Result<bool, Error> {
         match self.host.system_setting(abi::attribute::SYS_MONITOR_MODE) {
             Ok(mode) => Ok(mode == Some(1)),
-            Err(error) if error.errno() == Errno::INVAL.raw_os_error() => Ok(false),
+            Err(error)
+                if error.errno() == Errno::INVAL.raw_os_error()
+                    && self.host.netlink_error().is_none() =>
+            {
+                Ok(false)
+            }
             Err(error) => Err(error),
         }
     }

@@ -1,5 +1,6 @@
 //! `uverbs watch --record`, `--at` and `uverbs history` on trees that the test changes: so it knows what is true.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -510,6 +511,32 @@ fn the_last_moment_before_a_line_that_cannot_be_read() {
     }
 }
 
+/// What is different after lines that cannot be read, or that are missing, is shown, as after a time without a recorder.
+#[test]
+fn what_is_different_after_what_cannot_be_read() {
+    let (tree, folder) = (Tree::new(), TempDir::new().unwrap());
+    tree.with_roce();
+    let file = folder.path().join("record.jsonl");
+    let nothing = || Some(serde_json::json!([]));
+    made(&tree, &file, &[("12:00:00", 0, None), ("12:01:00", 1, nothing())]);
+    let (first, last) = (fs::read_to_string(&file).unwrap(), folder.path().join("last.jsonl"));
+    let gone = tree.path().join("class/infiniband/mlx5_0/ports/1/gids/3");
+    fs::write(gone, format!("{EMPTY}\n")).unwrap();
+    made(&tree, &last, &[("12:05:00", 5, None)]);
+    let last = fs::read_to_string(&last).unwrap();
+    let after_gap =
+        r#"{"number":3,"time":"2026-11-22T12:03:00.000Z","monotonic_ns":43380000000000}"#;
+    for unread in ["garbage\n", "garbage\n{}\n", &format!("{after_gap}\n")] {
+        fs::write(&file, format!("{first}{unread}{last}")).unwrap();
+        let run = finish(program().args(["history", "--json"]).arg(&file));
+        let document: Value = serde_json::from_str(&run.stdout).unwrap();
+        let lines = document["history"].as_array().unwrap();
+        let differs = lines.iter().find(|line| line["what"] == "gid_went");
+        let causes = differs.map(|line| &line["causes"]);
+        assert_eq!((run.status, causes), (3, Some(&serde_json::json!(["gap"]))), "{lines:#?}");
+    }
+}
+
 /// The file before is read also if another program wrote the recording anew.
 #[test]
 fn a_file_before_one_that_was_written_anew() {
@@ -528,7 +555,21 @@ fn a_file_before_one_that_was_written_anew() {
         let run = at(&["gids", "--no-header"], &file, moment);
         assert_eq!((run.status, run.stdout.lines().count()), (0, 4), "{run:?}");
     }
+    // With the keys of each line in their order, and with a first line that cannot be read.
+    let text = fs::read_to_string(&file).unwrap();
+    let sorted = text.lines().map(|line| {
+        let keys: BTreeMap<String, Value> = serde_json::from_str(line).unwrap();
+        serde_json::to_string(&keys).unwrap() + "\n"
+    });
+    for (text, status) in [(sorted.collect(), 0), (format!("torn}}\n{text}"), 3)] {
+        fs::write(&file, text).unwrap();
+        let run = at(&["gids", "--no-header"], &file, moment);
+        assert_eq!((run.status, run.stdout.lines().count()), (status, 4), "{run:?}");
+        let run = at(&["gids", "--no-header"], &file, "2026-11-22T12:02:30Z");
+        assert_eq!((run.status, run.stdout.lines().count()), (status, 4), "{run:?}");
+    }
     // It is there, and cannot be read: also where a link leads nowhere.
+    fs::write(&file, &text).unwrap();
     fs::remove_file(before(&file)).unwrap();
     std::os::unix::fs::symlink("nowhere", before(&file)).unwrap();
     let run = at(&["gids"], &file, "end");

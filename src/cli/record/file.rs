@@ -231,7 +231,9 @@ fn whole(mut file: &File) -> io::Result<u64> {
     let mut end = file.metadata()?.len();
     file.take(BLOCK).read_to_end(&mut text)?;
     if !Recording::<io::Empty>::may_begin(&text) {
-        return Err(io::Error::other("it is no recording, and is left as it is"));
+        return Err(io::Error::other(
+            "it does not begin as a recorder writes it, and is left as it is",
+        ));
     }
     while end > 0 {
         let start = end.saturating_sub(BLOCK);

@@ -19,11 +19,12 @@ pub(super) struct Head {
     pub(super) recording: Begun,
 }
 
-/// Whether an inventory begins a recording.
-#[derive(Deserialize)]
+/// What a document is: an inventory begins a recording, or a line goes on with it.
+#[derive(Default, Deserialize)]
 #[serde(expecting = "an object")]
 pub(super) struct Mark {
     pub(super) recording: Option<IgnoredAny>,
+    pub(super) number: Option<IgnoredAny>,
 }
 
 /// When it was read.

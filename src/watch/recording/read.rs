@@ -78,6 +78,8 @@ enum News {
 pub struct Recording<R> {
     documents: Snapshots<R>,
     inventory: Option<Inventory>,
+    /// What was known before nothing was.
+    before: Option<Inventory>,
     /// The number of the last line.
     number: u64,
     is_any: bool,
@@ -168,6 +170,7 @@ impl<R: BufRead> Recording<R> {
         Self {
             documents,
             inventory: None,
+            before: None,
             number: 0,
             is_any: false,
             said: Said::Nothing,
@@ -176,7 +179,8 @@ impl<R: BufRead> Recording<R> {
         }
     }
 
-    /// Whether a file that begins so may be a recording, or the beginning of one.
+    /// Whether a file that begins so may be one that a recorder wrote, or the beginning of one. If another program wrote
+    /// it anew, only reading its first document shows that.
     #[must_use]
     pub fn may_begin(beginning: &[u8]) -> bool {
         beginning.starts_with(HEAD) || HEAD.starts_with(beginning)
@@ -212,6 +216,18 @@ impl<R: BufRead> Recording<R> {
         self.inventory.as_ref()
     }
 
+    /// The same, or what was known last: before lines that could not be read, or that are missing. `None` after changes that
+    /// did not fit.
+    #[must_use]
+    pub fn last_known(&self) -> Option<&Inventory> {
+        self.inventory.as_ref().or(self.before.as_ref())
+    }
+
+    /// Nothing is known any more.
+    fn lose(&mut self) {
+        self.before = self.inventory.take().or(self.before.take());
+    }
+
     /// A device of that by its name. It is found faster than by [`Inventory::device`].
     #[must_use]
     pub fn device(&self, name: &str) -> Option<&DeviceRecord> {
@@ -236,7 +252,8 @@ impl<R: BufRead> Recording<R> {
     #[expect(clippy::should_implement_trait, reason = "what it gives is to be given back")]
     pub fn next(&mut self) -> Option<Result<Entry, SnapshotError>> {
         if self.said == Said::LastUnread {
-            (self.inventory, self.said) = (None, Said::Something);
+            self.said = Said::Something;
+            self.lose();
         }
         // A line that was cut must not take those after it along.
         let read = self.documents.next_by(parse, self.is_any)?;
@@ -266,7 +283,7 @@ impl<R: BufRead> Recording<R> {
             return match &mut moment.news {
                 News::Begun(own) => {
                     self.is_older = moment.is_unsaid;
-                    self.inventory = Some(in_order(take(own)));
+                    (self.inventory, self.before) = (Some(in_order(take(own))), None);
                     Ok(())
                 }
                 News::Steps(_) if said_before != Said::Nothing => Ok(()),
@@ -311,7 +328,12 @@ impl<R: BufRead> Recording<R> {
             }
         };
         done.map_err(|what| {
-            self.inventory = None;
+            if is_gap {
+                self.lose();
+            } else {
+                // Some changes may have been made.
+                self.inventory = None;
+            }
             self.documents.misfit(what)
         })
     }
@@ -324,8 +346,12 @@ fn parse(text: &str) -> serde_json::Result<Entry> {
     let plain = text.contains(ESCAPE).then(|| with_letters(text));
     let has = |key: &str| plain.as_deref().unwrap_or(text).contains(key);
     let is_unsaid = !has(r#""list_failure""#);
-    let may_be_begun = has(r#""recording""#);
-    if may_be_begun && serde_json::from_str::<Mark>(text)?.recording.is_some() {
+    // Both kinds of lines have it, in any order, and no snapshot.
+    let is_written = bytes.starts_with(LINE);
+    let mark =
+        (!is_written && has(r#""monotonic_ns""#)).then(|| serde_json::from_str::<Mark>(text));
+    let mark = mark.transpose()?.unwrap_or_default();
+    if mark.recording.is_some() {
         let Head { recording } = serde_json::from_str(text)?;
         return Ok(Entry::Moment(Moment {
             number: recording.number,
@@ -338,7 +364,7 @@ fn parse(text: &str) -> serde_json::Result<Entry> {
             news: News::Begun(serde_json::from_str(text)?),
         }));
     }
-    if bytes.starts_with(LINE) {
+    if is_written || mark.number.is_some() {
         let line: Line = serde_json::from_str(text)?;
         return Ok(Entry::Moment(Moment {
             number: line.number,

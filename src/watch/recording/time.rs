@@ -30,7 +30,8 @@ pub fn format_time(time: SystemTime, digits: usize) -> String {
     text
 }
 
-/// Reads a time of RFC 3339 from 1970 on, with `Z` or an offset. A blank may be in the place of the `T`.
+/// Reads a time of RFC 3339 from 1970 on, with `Z` or an offset. A blank may be in the place of the `T`. A second may have
+/// nine more digits at most.
 #[must_use]
 pub fn parse_time(text: &str) -> Option<SystemTime> {
     let (date, rest) = (text.get(..10)?, text.get(10..)?);

@@ -133,7 +133,7 @@ fn what_is_no_place_for_a_recording() {
     for (name, message) in [
         ("pipe", "no regular file"),
         ("", "no regular file"),
-        ("other", "it is no recording, and is left as it is"),
+        ("other", "it does not begin as a recorder writes it, and is left as it is"),
         ("nowhere/file", "No such file"),
         ("other/file", "Not a directory"),
     ] {
