@@ -96,7 +96,7 @@ pub(super) fn check_port(
         }
         Some(Err(problem)) => {
             let advice = match problem.errno {
-                libc::ENOENT => "is sysfs masked?",
+                libc::ENOENT | libc::EACCES | libc::EPERM => "is sysfs masked?",
                 _ if problem.is_of_process() => "run uverbs check again, with higher limits",
                 _ => "the kernel's log may say more",
             };

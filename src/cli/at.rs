@@ -36,8 +36,7 @@ impl FromStr for At {
 
 /// A time as recordings have it.
 fn whole_milliseconds(time: SystemTime) -> SystemTime {
-    let rest = time.duration_since(UNIX_EPOCH).map_or(0, |own| own.subsec_nanos() % 1_000_000);
-    time - Duration::from_nanos(rest.into())
+    parse_time(&format_time(time, 3)).unwrap_or(time)
 }
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);

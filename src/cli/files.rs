@@ -27,6 +27,8 @@ pub(crate) const ROOM: u64 = 1 << 30;
 const ENOENT: i32 = 2;
 /// The errno of a file that is too large.
 const EFBIG: i32 = 27;
+/// The errno of a name that no file can have.
+const ENAMETOOLONG: i32 = 36;
 /// The errno of what is not known.
 const ENODATA: i32 = 61;
 
@@ -251,7 +253,8 @@ pub(crate) fn path_before(path: &Path) -> PathBuf {
 
 /// Whether something is there, also if that is a link that leads nowhere.
 fn is_there(path: &Path) -> bool {
-    fs::symlink_metadata(path).err().is_none_or(|error| error.kind() != io::ErrorKind::NotFound)
+    let error = fs::symlink_metadata(path).err();
+    error.is_none_or(|own| !matches!(own.raw_os_error(), Some(ENOENT | ENAMETOOLONG)))
 }
 
 /// The same where it is looked for: beside the file itself, where a link leads to, or else beside the link.
@@ -285,12 +288,11 @@ fn part_before(path: &Path, own: &mut BufReader<File>) -> io::Result<Option<BufR
     if !is_there(path) {
         return Ok(None);
     }
-    match is_recording(own).ok().flatten() {
-        Some(true) => open_part(path, &file),
-        Some(false) => Ok(None),
-        // Why this one cannot be read is found where it is read. It may be no recording.
-        None => Ok(open_part(path, &file).unwrap_or(None)),
+    // If none of it can be read, that is found where it is read.
+    if !is_recording(own).unwrap_or(false) {
+        return Ok(None);
     }
+    open_part(path, &file)
 }
 
 /// The same beside a file, which it may have been until now.
@@ -301,22 +303,23 @@ fn open_part(path: &Path, file: &fs::Metadata) -> io::Result<Option<BufReader<Fi
     }
     // Lines may be in it that are read without its beginning.
     let mut before = open_found(path)?;
-    if is_recording(&mut before)? != Some(true) {
+    if !is_recording(&mut before)? {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not begin as a recording"));
     }
     Ok(Some(before))
 }
 
-/// Whether a file begins as a recorder writes it, or, if another program wrote it anew, with a line of a recording; `None`
-/// if its first document cannot be read.
-fn is_recording(file: &mut BufReader<File>) -> io::Result<Option<bool>> {
+/// Whether a file begins as a recorder writes it, or its first document that can be read is a line of a recording, as where
+/// another program wrote it anew.
+fn is_recording(file: &mut BufReader<File>) -> io::Result<bool> {
     if Recording::<Bounded>::may_begin(file.fill_buf()?) {
-        return Ok(Some(true));
+        return Ok(true);
     }
     let begin = file.stream_position()?;
-    let first = Recording::new(&mut *file).next();
+    let mut own = Recording::new(io::Read::take(&mut *file, ROOM));
+    let first = std::iter::from_fn(|| own.next()).find_map(Result::ok);
     file.seek(SeekFrom::Start(begin))?;
-    Ok(first.and_then(Result::ok).map(|own| matches!(own, Entry::Moment(_))))
+    Ok(matches!(first, Some(Entry::Moment(_))))
 }
 
 fn problem(path: &Path, error: &dyn Display, errno: i32) -> Problem {

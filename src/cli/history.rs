@@ -222,7 +222,7 @@ impl History<'_> {
             };
             let own = &mut file.recording;
             let is_gap = own.is_gap(&moment);
-            let known = own.last_known().filter(|_| moment.has_news());
+            let known = own.known_before(&moment).filter(|_| moment.has_news());
             let part = moment.part();
             let before = known.map(|known| part.of(known));
             if let Err(error) = own.apply(&mut moment) {

@@ -574,11 +574,23 @@ fn a_file_before_one_that_was_written_anew() {
     std::os::unix::fs::symlink("nowhere", before(&file)).unwrap();
     let run = at(&["gids"], &file, "end");
     assert!(run.status == 3 && run.stderr.contains("record.jsonl.1: No such file"), "{run:?}");
-    // One of snapshots has no file before.
+    // One of snapshots has no file before, also if the first cannot be read.
     let snapshot = finish(program().arg("snapshot").arg("--sysfs").arg(tree.path())).stdout;
-    fs::write(&file, snapshot).unwrap();
-    let run = finish(program().arg("gids").arg("--from").arg(&file));
-    assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{run:?}");
+    let recording = text.lines().next().unwrap().to_owned() + "\n";
+    fs::remove_file(before(&file)).unwrap();
+    fs::write(before(&file), &recording).unwrap();
+    for (first, status) in [("", 0), ("{}\n", 3)] {
+        fs::write(&file, format!("{first}{snapshot}")).unwrap();
+        let run = finish(program().args(["gids", "--no-header", "--from"]).arg(&file));
+        assert_eq!((run.status, run.stdout.lines().count()), (status, 4), "{run:?}");
+    }
+    // A recording that lacks something is none of now.
+    let mut lacking: Value = serde_json::from_str(&recording).unwrap();
+    lacking["recording"].as_object_mut().unwrap().remove("monotonic_ns");
+    fs::write(&file, lacking.to_string()).unwrap();
+    fs::remove_file(before(&file)).unwrap();
+    let run = finish(program().args(["gids", "--no-header", "--from"]).arg(&file));
+    assert!(run.status == 3 && run.stderr.contains("missing field `monotonic_ns`"), "{run:?}");
 }
 
 /// Lines of the file before may be about what is asked for, also if its beginning is damaged.

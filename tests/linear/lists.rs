@@ -424,7 +424,7 @@ fn groups_that_others_are_before() {
     let first = |count: usize| "[[devices]]\nname = 'b'\n".to_owned() + &groups(count, "[0, 9]");
     let last = |count: usize| groups(count, "1") + "[[devices]]\nname = 'c'\n";
     let twice = |count: usize| names(count) + &names(count) + "board = 'x'\ncount = 5\n";
-    let cases: [(&str, &[&str], &[PathBuf], &dyn Fn(usize) -> String); 3] = [
+    let cases: [(&str, &[&str], &[PathBuf], Expected<'_>); 3] = [
         ("after the unlisted one's", &words[..3], &partial, &first),
         ("before that of another", &words, &files, &last),
         ("with names of another", &words[..3], &files, &twice),
@@ -636,6 +636,9 @@ fn time(number: usize) -> String {
     format!("2026-11-22T{:02}:{:02}:{:02}.000Z", number / 3600, number / 60 % 60, number % 60)
 }
 
+/// What is expected of so many hosts, as a file.
+type Expected<'a> = &'a dyn Fn(usize) -> String;
+
 /// The lines of a recording with so many elements of a kind.
 type Record = fn(usize) -> Vec<String>;
 
@@ -728,6 +731,10 @@ const RECORDINGS: &[(&str, &[&str], Record)] = &[
             line(n + 1, &[if n % 2 == 0 { gone } else { json!({ "whole": small }) }])
         };
         [begun(0, &host)].into_iter().chain((0..count).map(change)).collect()
+    }),
+    ("lines after one that is missing", &[], |count| {
+        let change = |n: usize| line(n + 2, &[json!({ "ifindex": 2, "renamed": ["a", "b"] })]);
+        [begun(0, &with_rows(count))].into_iter().chain((0..count).map(change)).collect()
     }),
     ("a clock that goes to and fro", AT, |count| {
         let change = |n: usize| {

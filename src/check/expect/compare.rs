@@ -724,7 +724,7 @@ fn finding(name: &'static str, seen: String, wanted: Option<String>, advice: &st
 
 /// That it is not known whether something is as expected.
 fn unread(device: Option<&str>, port: Option<u32>, what: &str) -> Finding {
-    let advice = "read it on the host itself, or leave it out of what is expected";
+    let advice = "read it on the host itself (a newer kernel may know it), or leave it out of what is expected";
     Finding {
         device: device.map(str::to_owned),
         port,

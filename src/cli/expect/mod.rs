@@ -63,7 +63,7 @@ pub(crate) fn answer(
         report.turn_to(None);
         hosts.add(host.inventory.host.as_deref().or(host.name.as_deref()), &host.inventory);
         gathering.add(&host.inventory);
-        unread.extend(host.name.clone().filter(|_| host.is_partly_read));
+        unread.extend(host.name.clone().filter(|_| host.has_unread()));
         Ok(())
     })?;
     unread.extend(report.bad_files().map(str::to_owned));

@@ -1,7 +1,7 @@
 //! The serde form of a recording's lines. `tests/schemas/recording.json` describes them.
 
 use core::num::NonZeroU32;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::de::{DeserializeSeed as _, Deserializer, IgnoredAny};
 use serde::ser::Serializer;
@@ -112,7 +112,10 @@ impl Serialize for Time {
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Parsed { expected: "a time", parse: parse_time }.deserialize(from).map(Self)
+        let time = Parsed { expected: "a time", parse: parse_time }.deserialize(from)?;
+        // As a recorder writes it, and as one asks for it.
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Self(time - Duration::from_nanos((since.subsec_nanos() % 1_000_000).into())))
     }
 }
 

@@ -216,11 +216,15 @@ impl<R: BufRead> Recording<R> {
         self.inventory.as_ref()
     }
 
-    /// The same, or what was known last: before lines that could not be read, or that are missing. `None` after changes that
-    /// did not fit.
+    /// What was known before a line that is not applied yet. If this one begins anew, that may be what was known before lines
+    /// that could not be read, or that are missing. `None` after changes that did not fit.
     #[must_use]
-    pub fn last_known(&self) -> Option<&Inventory> {
-        self.inventory.as_ref().or(self.before.as_ref())
+    pub fn known_before(&self, moment: &Moment) -> Option<&Inventory> {
+        let before = match moment.news {
+            News::Begun(_) => self.before.as_ref(),
+            News::Steps(_) => None,
+        };
+        self.inventory.as_ref().or(before)
     }
 
     /// Nothing is known any more.
@@ -346,10 +350,10 @@ fn parse(text: &str) -> serde_json::Result<Entry> {
     let plain = text.contains(ESCAPE).then(|| with_letters(text));
     let has = |key: &str| plain.as_deref().unwrap_or(text).contains(key);
     let is_unsaid = !has(r#""list_failure""#);
-    // Both kinds of lines have it, in any order, and no snapshot.
+    // No snapshot has these keys.
     let is_written = bytes.starts_with(LINE);
-    let mark =
-        (!is_written && has(r#""monotonic_ns""#)).then(|| serde_json::from_str::<Mark>(text));
+    let may_be_line = !is_written && (has(r#""recording""#) || has(r#""monotonic_ns""#));
+    let mark = may_be_line.then(|| serde_json::from_str::<Mark>(text));
     let mark = mark.transpose()?.unwrap_or_default();
     if mark.recording.is_some() {
         let Head { recording } = serde_json::from_str(text)?;
