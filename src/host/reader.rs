@@ -274,8 +274,9 @@ impl<'d> Reader<'d> {
         let (mut attributes, source) = self
             .ask(|context| context.query_port(port), |sysfs, name| sysfs.query_port(name, port))?;
         let is_open = source == Source::Ioctl && attributes.active_speed.is_none();
-        if let (true, Preference::Auto, Ok(sysfs)) = (is_open, self.preference, self.sysfs()) {
-            attributes.active_speed = sysfs.speed_beyond_hdr(&self.device.name, port);
+        if is_open && self.preference == Preference::Auto {
+            let speed = |sysfs: &Sysfs| sysfs.speed_beyond_hdr(&self.device.name, port);
+            attributes.active_speed = self.sysfs().ok().and_then(speed);
         }
         Ok((attributes, source))
     }
