@@ -457,8 +457,11 @@ fn a_recording_that_is_partly_read() {
     assert!(fleet.status == 3 && fleet.stderr.ends_with(end), "{fleet:?}");
     let expect = asked(&["expect"], time).stdout;
     assert!(expect.contains("\n# Not read, or not as a whole: n2.\n"), "{expect}");
-    let nfd = asked(&["nfd"], time);
-    assert!(!nfd.stdout.contains("uverbs-devices="), "{nfd:?}");
+    // Labels are of one host.
+    for (file, is_known) in files.iter().zip([true, false]) {
+        let nfd = finish(program().arg("nfd").arg("--from").arg(file).args(["--at", time]));
+        assert_eq!(nfd.stdout.contains("uverbs-devices=2\n"), is_known, "{nfd:?}");
+    }
     let check = asked(&["check"], time);
     assert!(!check.stdout.contains("host-unreadable"), "{check:?}");
     for command in ["devices", "gids", "ports", "guids", "pkeys", "metrics", "choose", "check"] {
