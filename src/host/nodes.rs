@@ -88,7 +88,7 @@ impl Host {
                 nodes.retain(|node| own.contains(&number(node)));
             }
         }
-        nodes.sort_by(|one, other| natural(&one.name, &other.name));
+        put_in_order(&mut nodes);
         // The nodes were found by the device's name, which it still has.
         let named = self.sysfs.of(device)?.device(&device.name).map_err(&error)?;
         if !named.path().ends_with(&device.name) {
@@ -148,7 +148,7 @@ impl Host {
         let mut nodes: Vec<Node> = found.into_iter().map(|(_, node, _)| node).collect();
         // To open that of a subnet manager (`issm0`) says that there is one.
         nodes.retain(|node| node.name.starts_with(UMAD));
-        nodes.sort_by(|one, other| natural(&one.name, &other.name));
+        put_in_order(&mut nodes);
         let mut problems = Vec::new();
         for own in nodes.iter().map(access) {
             match own {
@@ -171,6 +171,11 @@ impl Host {
             None => Some(first.map_or_else(none, Err)),
         }
     }
+}
+
+/// In natural order of their names.
+fn put_in_order(nodes: &mut [Node]) {
+    nodes.sort_by(|one, other| natural(&one.name, &other.name));
 }
 
 /// An error that says what the process lacked.

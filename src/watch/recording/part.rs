@@ -103,7 +103,7 @@ impl Part {
         let mut devices: Vec<DeviceRecord> = parts.iter().filter_map(own).collect();
         // Where devices come or go, it matters whether they can be listed.
         let structural = Some(inventory).filter(|_| self.devices.values().any(|own| own.is_all));
-        devices.sort_by(|one, other| natural(&one.device.name, &other.device.name));
+        put_in_order(&mut devices);
         if self.has_host {
             return Inventory { devices, ..host_part(inventory, true) };
         }
@@ -176,6 +176,11 @@ impl OfDevice {
 
 pub(super) fn is_interface_renamed(step: &Step) -> bool {
     step.ifindex.is_some() && step.renamed.is_some()
+}
+
+/// Puts devices in natural order of their names, as those of a host are.
+pub(super) fn put_in_order(devices: &mut [DeviceRecord]) {
+    devices.sort_by(|one, other| natural(&one.device.name, &other.device.name));
 }
 
 /// The place of a device among all, which are in natural order of their names; or where it belongs.

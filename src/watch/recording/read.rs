@@ -9,13 +9,13 @@ use super::super::apply::{put, rename, slot};
 use super::super::diff::{Kept, differences_of};
 use super::super::{Change, Origin, What};
 use super::form::{Head, Line, Mark, Step};
-use super::part::{Part, find, is_interface_renamed};
+use super::part::{Part, find, is_interface_renamed, put_in_order};
 use crate::context::{Event, EventType};
 use crate::device::Device;
 use crate::form::is_written_name;
 use crate::inventory::{DeviceRecord, GidRow, Inventory, SnapshotError, Snapshots};
 use crate::netdev::Netdev;
-use crate::text::{is_device_name, natural};
+use crate::text::is_device_name;
 
 /// How an inventory begins that begins a recording.
 const HEAD: &[u8] = b"{\"schema_version\":1,\"recording\":{";
@@ -509,9 +509,8 @@ fn apply_to(step: &mut Step, own: &mut DeviceRecord) -> Result<(), String> {
     Ok(())
 }
 
-/// Devices in natural order of their names, as those of a host are.
 fn in_order(mut inventory: Inventory) -> Inventory {
-    inventory.devices.sort_by(|one, other| natural(&one.device.name, &other.device.name));
+    put_in_order(&mut inventory.devices);
     inventory
 }
 
