@@ -8,6 +8,8 @@ use core::ops::Deref;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
+use nix::libc;
+
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Cause, Error, Request, Result};
@@ -263,7 +265,8 @@ impl<'d> Reader<'d> {
     }
 
     /// A port's attributes. The ioctl cannot name ports above 255: with `Auto`, sysfs is read for them. So it is for the
-    /// [speed](PortAttributes::active_speed) where the ioctl leaves open which it is.
+    /// [speed](PortAttributes::active_speed) where the ioctl leaves open which it is. There is none where the process has no
+    /// sysfs, or may not read it.
     ///
     /// # Errors
     /// Those of [`Context::query_port`] or [`Sysfs::query_port`].
@@ -275,8 +278,15 @@ impl<'d> Reader<'d> {
             .ask(|context| context.query_port(port), |sysfs, name| sysfs.query_port(name, port))?;
         let is_open = source == Source::Ioctl && attributes.active_speed.is_none();
         if is_open && self.preference == Preference::Auto {
-            let speed = |sysfs: &Sysfs| sysfs.speed_beyond_hdr(&self.device.name, port);
-            attributes.active_speed = self.sysfs().ok().and_then(speed);
+            let speed =
+                |sysfs: &Sysfs| sysfs.speed_beyond_hdr(&self.device.name, port, &attributes);
+            attributes.active_speed = match self.sysfs().and_then(speed) {
+                // The rest is known where sysfs is hidden, too.
+                Err(hidden) if hidden.is_permission_denied() || hidden.errno() == libc::ENOENT => {
+                    None
+                }
+                found => found?,
+            };
         }
         Ok((attributes, source))
     }

@@ -5,7 +5,7 @@ use nix::libc;
 use super::folder::Unread;
 use super::gid::gid_slots;
 use super::pkey::{may_have_none, pkey_slots};
-use super::{Folder, Sysfs};
+use super::{Folder, Sysfs, of_file};
 use crate::error::{Cause, Error, Request, Result};
 use crate::kernel::release;
 use crate::port::{LinkLayer, PhysState, PortAttributes, PortState, Speed, Width};
@@ -53,11 +53,22 @@ pub(crate) fn read_rate(folder: &Folder) -> Result<String, Cause> {
 }
 
 impl Sysfs {
-    /// A port's speed, if it is NDR or more and the kernel knows it.
-    pub(crate) fn speed_beyond_hdr(&self, device: &str, port: u32) -> Option<Speed> {
-        let folder = self.port(device, port).ok()?;
-        let (_, speed) = parse_rate(&read_rate(&folder).ok()?, LinkLayer::of_sysfs(&folder).ok()?);
-        speed.filter(|own| own.0 >= Speed::NDR.0)
+    /// The speed of a port with these attributes, if it is NDR or more and the kernel knows it.
+    pub(crate) fn speed_beyond_hdr(
+        &self,
+        device: &str,
+        port: u32,
+        known: &PortAttributes,
+    ) -> Result<Option<Speed>> {
+        let request = || Request::Port { port };
+        let folder =
+            self.port(device, port).map_err(|cause| Error::new(device, request(), cause))?;
+        let text = read_rate(&folder)
+            .map_err(folder.unread("rate"))
+            .map_err(|unread| of_file(device, request(), unread))?;
+        let (width, speed) = parse_rate(&text, known.link_layer);
+        // With another width it is of another moment.
+        Ok(speed.filter(|own| own.0 >= Speed::NDR.0 && width == known.active_width))
     }
 }
 
@@ -185,6 +196,35 @@ mod tests {
         assert_eq!(sdr, (Width::from_lanes(4), None));
         assert_eq!(parse_rate("10 Gb/sec (4X NEW)", LinkLayer::INFINIBAND), (None, None));
         assert_eq!(parse_rate("10 Gb/sec (4X NEW)", LinkLayer::ETHERNET), sdr);
+    }
+
+    #[cfg(not(miri))]
+    #[test]
+    fn a_speed_beyond_hdr_is_of_the_port_as_it_is_known() {
+        let root = tempfile::tempdir().unwrap();
+        let port = root.path().join("class/infiniband/x/ports/1");
+        std::fs::create_dir_all(&port).unwrap();
+        let known = PortAttributes {
+            link_layer: LinkLayer::INFINIBAND,
+            active_width: Width::from_lanes(4),
+            ..PortAttributes::default()
+        };
+        let speed = || Sysfs::at(root.path()).speed_beyond_hdr("x", 1, &known);
+        assert_eq!(speed().unwrap(), None);
+        for (text, expected) in [
+            ("400 Gb/sec (4X NDR)", Some(Speed::NDR)),
+            ("200 Gb/sec (4X HDR)", None),
+            ("10 Gb/sec (4X SDR)", None),
+            // Of another moment.
+            ("200 Gb/sec (2X NDR)", None),
+            ("", None),
+        ] {
+            std::fs::write(port.join("rate"), text).unwrap();
+            assert_eq!(speed().unwrap(), expected, "{text}");
+        }
+        std::fs::write(port.join("rate"), "odd").unwrap();
+        let error = speed().unwrap_err();
+        assert!(error.errno() == libc::EPROTO && error.to_string().contains("rate"), "{error}");
     }
 
     /// By those that are left, the table would be shorter than it is.

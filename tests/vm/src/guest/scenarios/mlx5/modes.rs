@@ -1,9 +1,12 @@
 //! Each kind of function: the resulting device, on which all sources agree.
 
+use std::fs;
 use std::net::Ipv6Addr;
+use std::os::unix::fs::PermissionsExt as _;
 
 use anyhow::{Context as _, Result, ensure};
 use nix::libc;
+use rustix::mount::{UnmountFlags, mount_bind, unmount};
 use serde_json::Value;
 use uverbs::context::Context;
 use uverbs::gid::{Gid, GidType};
@@ -94,6 +97,31 @@ pub(crate) fn speeds_by_release() -> Result<()> {
             ensure!(port["active_width"] == "4X", "{port}");
         }
     }
+    description.ports[0].speed = 128;
+    device.function().become_(&description)?;
+    speed_that_sysfs_refuses(device.name(), has_all)
+}
+
+/// Of a port of NDR: where sysfs may not be read, all else is known. A file that is read and says nothing is an error.
+fn speed_that_sysfs_refuses(name: &str, is_by_ioctl: bool) -> Result<()> {
+    let file = format!("/sys/class/infiniband/{name}/ports/1/rate");
+    let command = ["uverbs", "ports", "--json"];
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000))?;
+    let refused = lab::output_as_nobody(&command)?;
+    let answer: Value = serde_json::from_slice(&refused.stdout)?;
+    let port = &answer["ports"][0];
+    let speed = if is_by_ioctl { Value::from("NDR") } else { Value::Null };
+    ensure!(refused.status.success() && port["state"] == "active", "{answer}");
+    ensure!(port["active_speed"] == speed && port["source"] == "ioctl", "{answer}");
+
+    fs::write("/run/rate", "odd\n")?;
+    mount_bind("/run/rate", &file)?;
+    let covered = lab::output(&command);
+    unmount(&file, UnmountFlags::DETACH)?;
+    let covered = covered?;
+    let answer = String::from_utf8_lossy(&covered.stdout);
+    ensure!(covered.status.success() == is_by_ioctl, "{answer}");
+    ensure!(answer.contains("ports/1/rate") != is_by_ioctl, "{answer}");
     Ok(())
 }
 
@@ -133,7 +161,7 @@ pub(crate) fn roce() -> Result<()> {
 /// Waits until the table has these GIDs with both versions of RoCE, all on this interface.
 fn wait_for_gids(context: &Context, netdev: &str, gids: &[Gid]) -> Result<()> {
     let index: u32 =
-        std::fs::read_to_string(format!("/sys/class/net/{netdev}/ifindex"))?.trim().parse()?;
+        fs::read_to_string(format!("/sys/class/net/{netdev}/ifindex"))?.trim().parse()?;
     let mut wanted: Vec<(Gid, GidType)> = Vec::new();
     for gid in gids {
         wanted.extend([(*gid, GidType::ROCE_V1), (*gid, GidType::ROCE_V2)]);
