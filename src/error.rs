@@ -22,7 +22,7 @@
 //!     "host: read /nowhere: not a sysfs, as it has no class and no module (errno 2); mount it, or name another");
 //! ```
 
-mod advice;
+pub(crate) mod advice;
 mod cause;
 mod request;
 
@@ -126,7 +126,7 @@ impl Error {
         matches!(self.cause, Cause::DeviceGone(_))
     }
 
-    /// Another device has the name or the node of the one that was listed ([`Cause::Replaced`],
+    /// Another device has the name or the node of the one that was listed, or it has another name ([`Cause::Replaced`],
     /// `ENODEV`). List the devices again.
     #[must_use]
     pub fn is_replaced(&self) -> bool {

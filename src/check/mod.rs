@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use crate::choose::room::has_unlisted;
 use crate::choose::{Surroundings, Wish, is_roce};
 use crate::device::Absence;
+use crate::error::advice::WRONG_NODE;
 use crate::gid::{GidEntry, GidType};
 use crate::hardware::{PciAddress, PciFunction};
 use crate::inventory::{DeviceRecord, Inventory, NodeState, PortRecord};
@@ -273,6 +274,7 @@ fn check_device(
 ) {
     use Severity::{Problem, Warning};
     const EINVAL: i32 = 22;
+    const ENXIO: i32 = 6;
     let device = &record.device;
     let path = device.node.as_ref().map(|node| node.path.display().to_string());
     let path = path.unwrap_or_default();
@@ -325,7 +327,10 @@ fn check_device(
             "node-unusable",
             Problem,
             text,
-            "without it there is no RDMA; the kernel's log may say more",
+            match refused {
+                Some(own) if own.errno == ENXIO => WRONG_NODE,
+                _ => "without it there is no RDMA; the kernel's log may say more",
+            },
         ),
     }
     // What follows from a problem that is said is not said again.

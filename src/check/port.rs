@@ -97,6 +97,8 @@ pub(super) fn check_port(
         Some(Err(problem)) => {
             let advice = match problem.errno {
                 libc::ENOENT | libc::EACCES | libc::EPERM => "is sysfs masked?",
+                libc::EPROTO => "is sysfs masked? does the port come or go? run uverbs check again",
+                libc::ENODEV => "run uverbs check again",
                 _ if problem.is_of_process() => "run uverbs check again, with higher limits",
                 _ => "the kernel's log may say more",
             };
@@ -243,7 +245,7 @@ fn check_netdev(
             "netdev-down",
             Problem,
             format!("{name} is down"),
-            format!("ip link set {name} up"),
+            "set it up: ip link set NAME up",
         );
     } else if !interface.is_lower_up {
         findings.add(

@@ -304,7 +304,13 @@ fn a_device_that_cannot_be_read_is_told_once() {
     record.access = Some(Err(bad.clone()));
     record.gids = Some(Err(bad.clone()));
     record.ports[0].attributes = Some(Answer::Err(bad));
-    assert_eq!(names(&check(&inventory, Expected::default())), ["node-unusable"]);
+    let of = |inventory: &Inventory| check(inventory, Expected::default());
+    assert_eq!(names(&of(&inventory)), ["node-unusable"]);
+    let advice = |inventory: &Inventory| of(inventory)[0].advice.clone();
+    assert!(advice(&inventory).contains("kernel's log"));
+    // The kernel has nothing to say of a node that is another file.
+    inventory.first().access = Some(Err(problem("mlx5_0: open: not the device's", 6)));
+    assert!(advice(&inventory).contains("stale"));
 }
 
 /// What was left out on request is not judged: no device was opened.

@@ -119,7 +119,7 @@ fn is_name(name: &str) -> bool {
 fn refused(name: &str) -> Problem {
     let text = format!(
         "{name}: a name in CDI has letters, digits and _-.: in it, and a letter or digit at each \
-         end (errno {EINVAL}); rename it (rdma dev set {name} name NEW)"
+         end (errno {EINVAL}); rename it: rdma dev set NAME name NEW"
     );
     Problem { text, errno: EINVAL }
 }

@@ -253,7 +253,7 @@ pub(crate) fn tell_nodes(host: &Seen, asked: &Asked<'_>, report: &mut Report) {
     if !unopened.is_empty() {
         let unopened = some(&unopened);
         report.note(format!(
-            "{unopened}: could not be opened here, so what programs do there may be something else"
+            "{unopened}: not opened here, so what programs do there may be something else"
         ));
     }
     report.turn_to(None);

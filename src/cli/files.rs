@@ -346,7 +346,11 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     }
     files.sort();
     if files.is_empty() {
-        return Err(problem(path, &"the folder has no file *.json or *.jsonl", ENOENT));
+        return Err(problem(
+            path,
+            &"the folder has no file *.json or *.jsonl (of those that do not begin with a dot)",
+            ENOENT,
+        ));
     }
     Ok(files)
 }

@@ -106,14 +106,17 @@ fn add_labels(text: &mut String, seen: &Seen, asked: &Asked<'_>, chosen: &[Chose
     add(text, "devices", is_whole.then_some(records.len()));
     add(text, "ports", is_whole.then_some(ports.len()));
     add(text, "ports-active", is_known.then(|| active.count()));
+    // What was so may be so no more, if there are lines of a recording that could not be read.
+    let is_of_then = |_: &bool| !seen.is_partly_read;
     for kind in [Kind::Roce, Kind::Ib, Kind::Iwarp] {
         let kinds = ports.iter().map(|(own, port)| is_of(own, port, kind));
-        add(text, kind.name(), any(kinds, is_whole));
+        add(text, kind.name(), any(kinds, is_whole).filter(is_of_then));
     }
     let chosen = chosen.iter().filter(|own| asked.has_port(own.port.device, own.port.number));
     // There is no choice for a port that could not be read, or whose table could not.
     let is_chosen = is_whole && chosen.clone().count() == ports.len();
-    add(text, "roce-v2-ipv4", any(chosen.map(has_roce_v2_ipv4), is_chosen));
+    let has_one = any(chosen.map(has_roce_v2_ipv4), is_chosen);
+    add(text, "roce-v2-ipv4", has_one.filter(is_of_then));
     add(text, "gbps", fastest.flatten().filter(|_| is_known && has_rates));
 }
 

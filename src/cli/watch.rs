@@ -124,7 +124,7 @@ pub(crate) fn answer(
 /// Says how many changes were still to come.
 fn time_is_up(left: Option<u64>, report: &mut Report) {
     if let Some(left) = left {
-        report.nothing(format!("the time is up, {left} changes before the last"));
+        report.nothing(format!("the time is up; changes that did not come: {left}"));
     }
 }
 

@@ -14,6 +14,10 @@ const NOT_IN_SYSFS: &str = "RDMA netlink lists it: this is, or may be, the sysfs
 const NODE_UNREAD: &str =
     "RDMA netlink or class/infiniband_verbs of sysfs did not say it: is all of sysfs there?";
 
+/// Of a node that is another file.
+pub(crate) const WRONG_NODE: &str =
+    "the node is stale, or covered: make it anew, or restart the container";
+
 /// What a person can do about it: the end of an error's sentence.
 pub(super) struct Advice<'e>(pub(super) &'e Request, pub(super) &'e Cause);
 
@@ -34,7 +38,7 @@ impl fmt::Display for Advice<'_> {
             (_, Cause::NodeMissing) => {
                 "give the container this device node, or read sysfs if that has the answer"
             }
-            (_, Cause::WrongNode) => "the node is stale: make it anew, or restart the container",
+            (_, Cause::WrongNode) => WRONG_NODE,
             (_, Cause::PermissionDenied) => {
                 "the node's mode, its folder, the mount or a security module forbids it (the kernel makes it \
                  with mode 0666)"

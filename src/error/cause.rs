@@ -51,8 +51,8 @@ pub enum Cause {
     /// `GET_CONTEXT`). It is not while it comes or goes, nor once its driver gave it up.
     #[error("refused")]
     Refused,
-    /// Another device has taken over the name or the node since this one was listed (`ENODEV`).
-    #[error("another device has taken its place")]
+    /// Another device has taken over the name or the node since this one was listed, or it has another name (`ENODEV`).
+    #[error("it was replaced by another device, or renamed")]
     Replaced,
     /// No driver id is accepted by the device (`EINVAL`).
     #[error("no known driver id is accepted")]

@@ -136,7 +136,9 @@ impl<R: BufRead> Snapshots<R> {
                 return Ok(None);
             }
             self.next = self.text.len();
-            let is_object = self.text.starts_with(b"{");
+            // Inside a document that takes several lines, an object is indented.
+            let own = if is_line { self.text.trim_ascii_start() } else { &self.text };
+            let is_object = own.starts_with(b"{");
             if !self.text.trim_ascii_start().is_empty() && (is_object || !self.is_lost) {
                 self.is_lost = false;
                 return self.read_document(parse, is_line).map(Some);

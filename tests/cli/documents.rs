@@ -112,7 +112,12 @@ fn a_folder_of_files() {
     assert_eq!((run.stderr.as_str(), run.status), ("", 0));
     let empty = TempDir::new().unwrap();
     let run = uverbs(&["devices"], empty.path());
-    assert!(run.stderr.ends_with(": the folder has no file *.json or *.jsonl\n"), "{run:?}");
+    assert!(
+        run.stderr.ends_with(
+            ": the folder has no file *.json or *.jsonl (of those that do not begin with a dot)\n"
+        ),
+        "{run:?}"
+    );
     assert_eq!(run.status, 3);
     // A pipe without a writer is not waited for, and the others are shown.
     make_fifo(&folder.path().join("pipe.json"));

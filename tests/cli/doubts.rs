@@ -669,7 +669,8 @@ fn a_device_that_could_not_be_opened() {
         let of = |program: &str| {
             [0, 1, 2].map(|place| rows[place][program]["is_sure"].as_bool().unwrap())
         };
-        let said = "mlx5_0, mlx5_2: could not be opened here, so what programs do there may be something else\n";
+        let said =
+            "mlx5_0, mlx5_2: not opened here, so what programs do there may be something else\n";
         let is_said = |words: &[&str]| fleet.uverbs(words).stderr.contains(said);
         let is_said = [is_said(&["choose"]), is_said(&["env", "nccl"])];
         (of("nccl"), of("ucx"), of("recommended"), is_said)
@@ -696,7 +697,7 @@ fn a_device_that_could_not_be_opened() {
     }]);
     let fleet = Fleet::new(&[own]);
     assert_eq!(fleet.json(&["choose", "mlx5_0"])["choose"][0]["nccl"]["is_sure"], false);
-    let said = "mlx5_0: could not be opened here";
+    let said = "mlx5_0: not opened here";
     for words in [&["choose", "mlx5_0"][..], &["env", "nccl", "mlx5_0"]] {
         let run = fleet.uverbs(words);
         assert!(run.stderr.contains(said), "{run:?}");

@@ -460,7 +460,10 @@ fn a_recording_that_is_partly_read() {
     // Labels are of one host.
     for (file, is_known) in files.iter().zip([true, false]) {
         let nfd = finish(program().arg("nfd").arg("--from").arg(file).args(["--at", time]));
-        assert_eq!(nfd.stdout.contains("uverbs-devices=2\n"), is_known, "{nfd:?}");
+        // What was so may be so no more.
+        for label in ["uverbs-devices=2", "uverbs-roce=true", "uverbs-roce-v2-ipv4=true"] {
+            assert_eq!(nfd.stdout.contains(&format!("{label}\n")), is_known, "{label}: {nfd:?}");
+        }
     }
     let check = asked(&["check"], time);
     assert!(!check.stdout.contains("host-unreadable"), "{check:?}");

@@ -526,8 +526,16 @@ fn what_is_different_after_what_cannot_be_read() {
     let last = fs::read_to_string(&last).unwrap();
     let after_gap =
         r#"{"number":3,"time":"2026-11-22T12:03:00.000Z","monotonic_ns":43380000000000}"#;
-    for unread in ["garbage\n", "garbage\n{}\n", &format!("{after_gap}\n")] {
-        fs::write(&file, format!("{first}{unread}{last}")).unwrap();
+    // With a blank before each line it is read as well.
+    let indented = |own: &str| own.lines().map(|line| format!(" {line}\n")).collect::<String>();
+    for (unread, is_indented) in [
+        ("garbage\n", false),
+        ("garbage\n", true),
+        ("garbage\n{}\n", false),
+        (&format!("{after_gap}\n"), false),
+    ] {
+        let text = format!("{first}{unread}{last}");
+        fs::write(&file, if is_indented { indented(&text) } else { text }).unwrap();
         let run = finish(program().args(["history", "--json"]).arg(&file));
         let document: Value = serde_json::from_str(&run.stdout).unwrap();
         let lines = document["history"].as_array().unwrap();

@@ -215,7 +215,7 @@ fn counters_of_another_device_are_not_taken() {
     let own = read(&mut CounterReader::new(), &mut host, &device);
     assert_eq!((own.ports[0].counters.len(), &own.resources), (0, &None), "{own:?}");
     let text = own.ports[0].problems[0].to_string();
-    assert!(text.contains("another device has taken its place"), "{text}");
+    assert!(text.contains("replaced by another device, or renamed"), "{text}");
 }
 
 /// Renamed after its counters were read, or another one has its name, and the kernel passed over its own.
@@ -267,7 +267,7 @@ fn a_device_that_is_gone_is_a_problem() {
     let passed_over =
         "x: count objects in use: unusable answer: the device is not in it (errno 71)";
     assert_eq!(asked(named("x")), [passed_over]);
-    assert!(asked(named("y"))[0].contains("another device has taken its place"));
+    assert!(asked(named("y"))[0].contains("replaced by another device, or renamed"));
 }
 
 /// Its folder is still open, and its files are there no more.
