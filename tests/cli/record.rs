@@ -527,7 +527,7 @@ fn what_is_different_after_what_cannot_be_read() {
     let after_gap =
         r#"{"number":3,"time":"2026-11-22T12:03:00.000Z","monotonic_ns":43380000000000}"#;
     // With a blank before each line it is read as well.
-    let indented = |own: &str| own.lines().map(|line| format!(" {line}\n")).collect::<String>();
+    let indented = |own: &str| format!(" {}\n", own.trim_end().replace('\n', "\n "));
     for (unread, is_indented) in [
         ("garbage\n", false),
         ("garbage\n", true),
