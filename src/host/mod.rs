@@ -296,7 +296,7 @@ impl Host {
                 let device = verbs.join(node).read_name("ibdev").ok();
                 Some((device.filter(|own| is_device_name(own))?, node.clone()))
             });
-            reasons.extend(self.elsewhere(&class, owned.collect()));
+            reasons.extend(self.elsewhere(&class, &verbs, owned.collect()));
         }
         match names {
             Err(Cause::Os(libc::ENOENT)) => reasons.extend(self.absence_without_class()),
@@ -321,7 +321,12 @@ impl Host {
     }
 
     /// The devices of these nodes that are in another network namespace, by their names and those of their nodes.
-    fn elsewhere(&mut self, class: &Folder, named: Vec<(String, String)>) -> Vec<Absence> {
+    fn elsewhere(
+        &mut self,
+        class: &Folder,
+        verbs: &Folder,
+        named: Vec<(String, String)>,
+    ) -> Vec<Absence> {
         let devices: BTreeSet<&str> = named.iter().map(|(device, _)| device.as_str()).collect();
         // The one that is here is known by its node.
         let is_twice = devices.len() < named.len();
@@ -330,10 +335,17 @@ impl Host {
             let own = here.iter().find(|own| own.name == device);
             own.and_then(|own| own.node.as_ref()).is_some_and(|own| own.name != node)
         };
+        // Of a device that goes, the kernel takes the node away first.
         let is_elsewhere = |(device, node): &(String, String)| {
-            class.join(device).is_gone() || is_another_s(device, node)
+            (class.join(device).is_gone() || is_another_s(device, node))
+                && !verbs.join(node).is_gone()
         };
-        let all = named.into_iter().filter(is_elsewhere);
+        let mut found: Vec<(String, String)> = named.into_iter().filter(is_elsewhere).collect();
+        // In the shared mode each namespace has each device: one was renamed, or its node is another's by now.
+        if !found.is_empty() && self.shares_namespaces() == Some(true) {
+            found.clear();
+        }
+        let all = found.into_iter();
         all.map(|(device, node)| Absence::OtherNamespace { device, node }).collect()
     }
 

@@ -41,9 +41,9 @@ impl Sysfs {
     /// ```
     ///
     /// # Errors
-    /// `ENOENT`: the device is gone; or this is the sysfs of another network namespace, or a part of one
-    /// ([`Cause::NotInSysfs`]); [`Cause::Replaced`], `ENODEV`: it is gone, and another has its name; `EAGAIN`: it is renamed
-    /// each time that it is looked for. Otherwise the errno of a folder that cannot be opened, or of RDMA netlink.
+    /// `ENOENT`, or [`Cause::DeviceGone`], `ENODEV`: the device is gone; or this is the sysfs of another network namespace,
+    /// or a part of one ([`Cause::NotInSysfs`]); [`Cause::Replaced`], `ENODEV`: another has its name; `EAGAIN`: it is
+    /// renamed each time that it is looked for. Otherwise the errno of a folder that cannot be opened, or of RDMA netlink.
     pub fn of(&self, device: &Device) -> Result<Self> {
         let class = self.folder(CLASS);
         self.folder_of(&class, device).map(|folder| self.holding(&device.name, folder)).map_err(
@@ -87,7 +87,7 @@ impl Sysfs {
                             folder = by_name(&now.name);
                             name = now.name;
                         }
-                        None => return folder.and(Err(Cause::Replaced)),
+                        None => return folder.and(Err(Cause::DeviceGone(libc::ENODEV))),
                     }
                 }
                 Err(Cause::Os(libc::EAGAIN))

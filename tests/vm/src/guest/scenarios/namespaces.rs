@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
+use rustix::mount::{UnmountFlags, mount_bind, unmount};
 use serde_json::Value;
 use uverbs::context::Context;
 use uverbs::device::Absence;
@@ -895,6 +896,14 @@ pub(crate) fn shared_mode_shows_devices_everywhere() -> Result<()> {
         println!("{answer}");
         ensure!(answer.contains("::ffff:192.168.77.1"));
     }
+    // A node whose device is not there is of one that goes or is renamed, and of none elsewhere.
+    fs::write("/run/ibdev", "rxe7\n")?;
+    let file = "/sys/class/infiniband_verbs/uverbs0/ibdev";
+    mount_bind("/run/ibdev", file)?;
+    let absence = Host::new().absence();
+    unmount(file, UnmountFlags::DETACH)?;
+    println!("{absence:?}");
+    ensure!(absence.is_empty(), "a device is elsewhere");
     Ok(())
 }
 
