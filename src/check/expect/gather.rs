@@ -154,8 +154,9 @@ impl Gathering {
             groups.push((DevicePattern { drivers, boards, names, count, fields }, left_out));
         }
         // The first group that selects a device has it, so those that select by more come first.
-        groups.sort_by_key(|(own, _)| own.boards.is_empty());
-        let (devices, left_out) = groups.into_iter().unzip();
+        let (others, of_boards): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|(own, _)| own.boards.is_empty());
+        let (devices, left_out) = of_boards.into_iter().chain(others).unzip();
         let only_these_devices = !lists.is_empty() && !is_open;
         let pattern = HostPattern { only_these_devices, devices };
         Gathered { pattern, left_out, lacks_driver, lacks_board }

@@ -108,11 +108,12 @@ impl<'i> Scene<'i> {
         (wish.gid_type, wish.family) = (Some(GidType::ROCE_V2), Some(family));
         let best = recommend(port, &wish).outcome.index();
         let mut seen = Seen { values: Vec::new(), is_whole: true };
-        let mut rows: Vec<&Row<'_>> = port.rows.iter().collect();
-        rows.sort_by_key(|row| Some(row.index) != best);
+        let is_best = |row: &&Row<'_>| Some(row.index) == best;
+        let (first, others) = (port.rows.iter().filter(is_best), port.rows.iter());
+        let rows = first.chain(others.filter(|row| !is_best(row)));
         let is_roce = choose::is_roce(port.link_layer, port.node_type);
         let mut known = BTreeSet::new();
-        for row in rows.into_iter().filter(|row| is_roce && row.family() == family) {
+        for row in rows.filter(|row| is_roce && row.family() == family) {
             let may_be_v2 = row.gid_type == GidType::ROCE_V2 || row.is_type_unread();
             if !may_be_v2 || is_of_link(row.gid) {
                 continue;
