@@ -300,14 +300,15 @@ impl Fault {
             let line = (first + line as u64).saturating_sub(1);
             return Self::NoJson(format!("{what} at line {line} column {column}"));
         }
-        // Of another form all else may be another too.
-        match serde_json::from_slice(document) {
+        // Of another form all else may be another too. What is no UTF-8 is of none.
+        let text = core::str::from_utf8(document).unwrap_or_default();
+        match serde_json::from_str(text) {
             Ok(Form { schema_version: FORM }) => {}
             Ok(Form { schema_version }) => {
                 return Self::Invalid(String::new(), other_form(schema_version));
             }
             Err(_) => {
-                if let Some(command) = output_of(document) {
+                if let Some(command) = output_of(text) {
                     let what = format!(
                         "this is the output of `{command}`; a snapshot is made by `uverbs snapshot`"
                     );
@@ -336,29 +337,29 @@ impl Fault {
 }
 
 /// The command of `uverbs` whose document begins with this key.
-fn output_of(document: &[u8]) -> Option<&'static str> {
-    let list = document.trim_ascii_start().strip_prefix(b"{")?.trim_ascii_start();
-    let key = list.strip_prefix(b"\"")?.split(|byte| *byte == b'"').next()?;
-    let own: Keys = serde_json::from_slice(document).unwrap_or_default();
+fn output_of(document: &str) -> Option<&'static str> {
+    let list = document.trim_ascii_start().strip_prefix('{')?.trim_ascii_start();
+    let key = list.strip_prefix('"')?.split('"').next()?;
+    let own: Keys = serde_json::from_str(document).unwrap_or_default();
     Some(match key {
         // Those of the driver have the same key, and other ones beside it.
-        b"devices" if own.devices.iter().any(|row| row.node_guid.is_none()) => "uverbs mlx5 device",
-        b"ports" if own.left_out.is_some() => "uverbs mlx5 port",
-        b"devices" => "uverbs devices",
-        b"gids" => "uverbs gids",
-        b"ports" => "uverbs ports",
-        b"guids" => "uverbs guids",
-        b"pkeys" => "uverbs pkeys",
-        b"limits" => "uverbs limits",
-        b"counters" => "uverbs counters",
-        b"choose" => "uverbs choose",
-        b"env" => "uverbs env",
-        b"check" => "uverbs check",
-        b"fleet" => "uverbs fleet",
-        b"history" => "uverbs history",
-        b"wait" => "uverbs wait",
-        b"time" => "uverbs watch",
-        b"vports" => "uverbs mlx5 vport",
+        "devices" if own.devices.iter().any(|row| row.node_guid.is_none()) => "uverbs mlx5 device",
+        "ports" if own.left_out.is_some() => "uverbs mlx5 port",
+        "devices" => "uverbs devices",
+        "gids" => "uverbs gids",
+        "ports" => "uverbs ports",
+        "guids" => "uverbs guids",
+        "pkeys" => "uverbs pkeys",
+        "limits" => "uverbs limits",
+        "counters" => "uverbs counters",
+        "choose" => "uverbs choose",
+        "env" => "uverbs env",
+        "check" => "uverbs check",
+        "fleet" => "uverbs fleet",
+        "history" => "uverbs history",
+        "wait" => "uverbs wait",
+        "time" => "uverbs watch",
+        "vports" => "uverbs mlx5 vport",
         _ => return None,
     })
 }
