@@ -57,6 +57,7 @@
 //! | list of devices after one was renamed | has the old name | has the new one |
 //! | list after a device was added | has it first | is always in the kernel's order |
 //! | a device whose provider is not installed, or newer than the library | is left out | is listed, and answers |
+//! | a device whose name is no UTF-8, or has a comma, a colon or unseen characters | is listed | is left out, or an error if there is no other |
 //! | a device that is removed during the listing | may hide another device | hides no other device |
 //! | `ibv_wr_opcode_str` of a number in a gap | NULL | `unknown` |
 //! | `ibv_event_type_str` of the newest event | `unknown` before 65 | has its name |

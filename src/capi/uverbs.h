@@ -119,10 +119,12 @@ struct ibv_context {
 /*
  * All devices: an array that ends with NULL. Their number goes to *num_devices, unless num_devices is
  * NULL. Without devices the array is empty; this is not a failure. A device without a node in
- * /dev/infiniband is left out, and so is one that cannot be read or whose node cannot be found out.
- * Failure: NULL and errno; ENOSYS if the kernel has no RDMA, EPERM; EMFILE, ENFILE or ENOMEM, also if
- * only one device cannot be read for that reason; ENAMETOOLONG: SYSFS_PATH is too long; or the errno of
- * reading the list of devices (ENOENT, ENOTDIR, EACCES, EIO, …).
+ * /dev/infiniband is left out, and so is one that cannot be read or whose node cannot be found out, unless none can be
+ * read.
+ * Failure: NULL and errno; ENOSYS if the kernel has no RDMA, or SYSFS_PATH names no sysfs; EPERM; EMFILE, ENFILE or
+ * ENOMEM, also if only one device cannot be read for that reason; ENAMETOOLONG: there is a device, and SYSFS_PATH is
+ * too long for its structure; or the errno of reading the list of devices, or the first device if none can be read
+ * (ENOENT, ENOTDIR, EACCES, EIO, EPROTO, …).
  */
 struct ibv_device **ibv_get_device_list(int *num_devices);
 
@@ -519,7 +521,8 @@ struct ibv_port_attr {
 };
 
 /*
- * A port's attributes. Failure: the errno value, EINVAL if there is no such port.
+ * A port's attributes. Failure: the errno value, EINVAL if there is no such port; *port_attr is zero then, unless the
+ * program has the structure of an older release.
  */
 int uverbs_query_port(struct ibv_context *context, uint8_t port_num,
 		      struct ibv_port_attr *port_attr, size_t port_attr_size);
@@ -851,7 +854,7 @@ int umad_init(void);
 int umad_done(void);
 
 /*
- * The names of up to max CAs, switches and routers, in alphabetical order. Names that are too long are left
+ * The names of up to max CAs, switches and routers, in alphabetical order. Names that are too long or no UTF-8 are left
  * out. Returns how many. (Without RDMA in the kernel, and if it cannot be read, there is one name, "mthca0",
  * as in rdma-core.) A negative number if cas is NULL and there is a name to write.
  */
@@ -859,7 +862,8 @@ int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max);
 
 /*
  * A device and all its ports. Release it with umad_release_ca(). ca_name NULL: the first device that is a
- * switch or has an active port of InfiniBand, otherwise the first that has a port that is not disabled.
+ * switch or has an active port of InfiniBand, otherwise the first that has a port that is not disabled, in the
+ * order of the folder in sysfs.
  * Failure: a negative number; there is nothing to release. umad_release_ca() returns 0, and a negative
  * number without ca.
  */
@@ -887,7 +891,7 @@ int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max);
 
 /*
  * The names of all CAs, switches and routers, of any length, in no particular order; NULL with errno 0 if there are none.
- * Failure: NULL and errno.
+ * Failure: NULL and errno; EPROTO if a name is no UTF-8.
  */
 struct umad_device_node *umad_get_ca_device_list(void);
 void umad_free_ca_device_list(struct umad_device_node *head);

@@ -189,6 +189,11 @@ fn devices_of(host: &mut Host) -> Result<Vec<Device>, Errno> {
     if let Some(errno) = errnos.find(|errno| no_room.contains(errno)) {
         return Err(errno);
     }
+    // Of those that go nothing is left to list.
+    let mut left = problems.iter().filter(|problem| !problem.is_gone());
+    if let Some(problem) = left.next().filter(|_| devices.is_empty()) {
+        return Err(problem.cause().as_errno());
+    }
     if devices.is_empty()
         && host.netlink().is_none()
         && host.sysfs().folder(VERBS_CLASS).is_missing()
@@ -254,12 +259,12 @@ fn simulated_devices() -> Option<Vec<Device>> {
 
 /// Lists the RDMA devices: an array that ends with NULL, for [`ibv_free_device_list`]. Their number
 /// goes to `num_devices`, unless that is NULL. A device without a node here is left out, and so is one that cannot be
-/// read, or whose node cannot be found out. See `ibv_get_device_list(3)`.
+/// read, or whose node cannot be found out, unless none can be read. See `ibv_get_device_list(3)`.
 ///
 /// # Errors
-/// NULL with `errno`: `ENOSYS` if the kernel has no RDMA verbs; `EMFILE`, `ENFILE` or `ENOMEM`, also if it is only one
-/// device that cannot be read for that reason; `ENAMETOOLONG` if `SYSFS_PATH` is too long for the structure; or the
-/// errno of reading the list.
+/// NULL with `errno`: `ENOSYS` if the kernel has no RDMA verbs, or `SYSFS_PATH` names no sysfs; `EMFILE`, `ENFILE` or
+/// `ENOMEM`, also if it is only one device that cannot be read for that reason; `ENAMETOOLONG` if there is a device and
+/// `SYSFS_PATH` is too long for its structure; or the errno of reading the list, or the first device if none can be read.
 ///
 /// # Safety
 /// `num_devices` is NULL or points to an `int`.
@@ -437,6 +442,12 @@ mod tests {
         assert!((2..8).contains(&enough), "{said:?}");
         // The one that is broken is left out.
         assert!(said[enough..].iter().all(|said| *said == Ok(vec!["sim0".to_owned()])), "{said:?}");
+        // Where there is no other one, the list is not empty but unknown.
+        for folder in ["infiniband/sim0", "infiniband_verbs/uverbs0"] {
+            fs::remove_dir_all(Path::new(&root).join("class").join(folder)).unwrap();
+        }
+        let mut host = Host::rooted(&root, Path::new(&root).join("dev"));
+        assert_eq!(devices_of(&mut host), Err(Errno::PROTO));
     }
 
     #[test]

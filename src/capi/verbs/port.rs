@@ -47,7 +47,8 @@ impl From<&QueryPortResponse> for abi::PortAttr {
 /// are zero. The headers' inline `ibv_query_port(3)`, whose structure grew, calls it.
 ///
 /// # Errors
-/// `EINVAL` (no such port, NULL), `EIO` (the device is gone), or the driver's. Nothing is written.
+/// `EINVAL` (no such port, NULL), `EIO` (the device is gone), or the driver's. As rdma-core does, a structure of these
+/// headers, or a newer one, is filled with zeros then. Of an older one nothing is written.
 ///
 /// # Safety
 /// `context` is NULL or open; `port_attr` is NULL or has room for `length` bytes.
@@ -66,15 +67,16 @@ pub unsafe extern "C" fn uverbs_query_port(
     let answer = guarded(Err(Errno::IO), || {
         opened.context.port_response(port_num.into()).map_err(|cause| cause.as_errno())
     });
-    match answer {
-        Ok(port) => {
-            let port = abi::PortAttr::from(&port);
-            // SAFETY: not NULL, so by the contract `length` bytes of the caller's.
-            unsafe { fill(port_attr.cast(), length, port.as_bytes()) };
-            0
-        }
-        Err(errno) => number(errno),
+    let (port, errno) = match answer {
+        Ok(port) => (Some(abi::PortAttr::from(&port)), 0),
+        Err(errno) => (None, number(errno)),
+    };
+    if port.is_some() || length >= size_of::<abi::PortAttr>() {
+        let bytes = port.as_ref().map_or(&[][..], IntoBytes::as_bytes);
+        // SAFETY: not NULL, so by the contract `length` bytes of the caller's.
+        unsafe { fill(port_attr.cast(), length, bytes) };
     }
+    errno
 }
 
 /// Bytes of `struct _compat_ibv_port_attr`, the structure that this symbol writes in every release.

@@ -4,13 +4,15 @@
 //! port number of 10 or more, or a port without P_Keys or without a GID at index 0. A host without RDMA
 //! has a device named `mthca0`. Every error carries the number that the C function returns.
 //!
-//! There are some differences. Only the first four can occur with a kernel's own sysfs tree:
+//! There are some differences. Only the first five can occur with a kernel's own sysfs tree:
 //! * An answer is of one device. libibumad may mix two, if another takes over the name meanwhile. Of a device that
 //!   comes or goes meanwhile it may answer without ports, or without those before the last one, which is a failure here.
 //! * A device name of 19 bytes works. libibumad leaves its copy without a NUL, so for
 //!   [`get_ca_portguids`] and the defaults the memory after it decides.
 //! * A device name of 20 bytes or more is unknown to [`get_ca`] and [`get_ca_portguids`]. libibumad
 //!   reads the device that the first 19 bytes name, if its caller has zeroed the structure.
+//! * A name that is no UTF-8, or has U+FFFD, is left out of [`get_cas_names`]. [`get_ca_device_list`] fails if there is one,
+//!   and so does the choice of a default.
 //! * Names are sorted by their bytes, as in the C locale, in every locale.
 //! * A name that leads out of the devices' folder is an unknown device.
 //! * A P_Key outside the table is dropped; libibumad writes it past the end of its array.
@@ -46,7 +48,7 @@ const DEFAULT_NAME: &str = "mthca0";
 const DEFAULT_PORT: u32 = 1;
 
 /// Lists up to `max` names of channel adapters, switches and routers, sorted by their bytes. Names
-/// of 20 bytes or more are left out.
+/// of 20 bytes or more, and those that are no UTF-8, are left out.
 ///
 /// If the folder of the devices is missing or cannot be read, the list is only `mthca0`, **even if `max`
 /// is 0**. The C function then writes to an array without room, which [`umad_get_cas_names(3)`] does not
@@ -70,7 +72,8 @@ pub fn get_cas_names(sysfs: &Sysfs, max: usize) -> Vec<CaName> {
     names.sort_unstable();
     names
         .iter()
-        .filter(|name| name.len() < UMAD_CA_NAME_LEN && is_infiniband(&class, name))
+        .filter(|name| name.len() < UMAD_CA_NAME_LEN && is_text(name))
+        .filter(|name| is_infiniband(&class, name))
         .take(max)
         .map(|name| CaName::new(name.as_bytes()))
         .collect()
@@ -86,19 +89,18 @@ pub fn get_cas_names(sysfs: &Sysfs, max: usize) -> Vec<CaName> {
 /// ```
 ///
 /// # Errors
-/// If the folder of the devices exists but cannot be read. The C function then returns NULL and sets
+/// If the folder of the devices exists but cannot be read; `EPROTO` if a name is no UTF-8. The C function then returns NULL and sets
 /// `errno` to this error's [value](Failure::value), negated. For an empty list it also returns NULL, with
 /// `errno` 0.
 #[doc(alias = "umad_get_ca_device_list")]
 pub fn get_ca_device_list(sysfs: &Sysfs) -> Result<Vec<String>, Failure> {
     let class = sysfs.folder(file::CLASS);
+    let unread = |errno| UnreadFile { path: class.path().to_owned(), errno }.of_host();
     match class.steady_names() {
+        Ok(names) if !names.iter().all(|name| is_text(name)) => Err(unread(Errno::PROTO)),
         Ok(names) => Ok(names.into_iter().filter(|name| is_infiniband(&class, name)).collect()),
         Err(cause) if cause.as_errno() == Errno::NOENT => Ok(Vec::new()),
-        Err(cause) => {
-            let unread = UnreadFile { path: class.path().to_owned(), errno: cause.as_errno() };
-            Err(unread.of_host())
-        }
+        Err(cause) => Err(unread(cause.as_errno())),
     }
 }
 
@@ -202,6 +204,11 @@ pub fn get_ca_portguids(
         *guid = port.as_ref().map_or_else(Guid::default, |port| port.port_guid);
     }
     Ok(count)
+}
+
+/// Whether a name in the folder is that of a file: of one that is no UTF-8 odd bytes were replaced.
+fn is_text(name: &str) -> bool {
+    !name.contains(char::REPLACEMENT_CHARACTER)
 }
 
 /// The CA and port to read. `portnum` is `None` if no port is asked for, `Some(0)` for any port.

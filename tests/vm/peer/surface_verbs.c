@@ -355,8 +355,9 @@ static void port(struct ibv_context *context, uint8_t number)
 	printf("port %u: %d", number, result);
 	if (!result)
 		print_port(attr);
+	/* Of a failure it is zero. */
 	printf("port %u:", number);
-	print_answer(result, (void *)attr, sizeof(*attr));
+	print_bytes((void *)attr, sizeof(*attr));
 	result = query_port_first(context, number, old);
 	printf("port %u first: %d", number, result);
 	print_answer(result, old, first);

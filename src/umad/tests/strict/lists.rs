@@ -1,5 +1,8 @@
 //! `umad_get_cas_names` and `umad_get_ca_device_list`.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
 use super::*;
 
 #[test]
@@ -38,6 +41,21 @@ fn names_have_less_than_20_bytes() {
     assert_eq!(names(&tree), [NINETEEN]);
     let names = get_cas_names(&tree.sysfs(), 1);
     assert_eq!(names[0].array(), b"name-of-nineteen-by\0");
+}
+
+/// Its name with other bytes is that of another device.
+#[test]
+fn a_name_that_is_no_text_is_no_other_device() {
+    let tree = Tree::new();
+    tree.device("b\u{fffd}", CA).port("b\u{fffd}", 1);
+    let odd = tree.class().join(OsStr::from_bytes(b"b\xff"));
+    std::fs::create_dir(&odd).unwrap();
+    std::fs::write(odd.join("node_type"), CA).unwrap();
+    assert_eq!(names(&tree), [""; 0]);
+    fails(get_ca_device_list(&tree.sysfs()), Errno::PROTO);
+    fails(get_ca(&tree.sysfs(), None), Errno::NODEV);
+    // Who names one gets that one.
+    assert_eq!(get_ca(&tree.sysfs(), Some("b\u{fffd}")).unwrap().numports, 1);
 }
 
 #[test]
