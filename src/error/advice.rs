@@ -60,7 +60,7 @@ impl fmt::Display for Advice<'_> {
             (_, Cause::DeviceGone(_) | Cause::Replaced) => "list the devices again",
             (Request::Sysfs { path }, Cause::Os(libc::ENOENT)) => of_missing(path),
             (Request::PKey { .. }, Cause::Os(libc::ENOENT)) => "is all of sysfs there?",
-            (Request::Interface { .. }, Cause::Os(libc::EAGAIN)) => {
+            (Request::Interface { .. } | Request::GidTable, Cause::Os(libc::EAGAIN)) => {
                 "it came, went or changed meanwhile: ask again"
             }
             (_, Cause::NoIoctl)

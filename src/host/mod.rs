@@ -54,8 +54,8 @@ use list::{leaves_no_netlink, list_by_netlink, list_by_sysfs};
 pub use crate::gid::{GidRecord, Source};
 pub use counters::{Cost, CounterReader, Counters, DeviceCounters, PortCounters};
 pub use list::Listing;
-pub(crate) use netdev::Sought;
 pub use netdev::{NamedTable, PortNetdevs};
+pub(crate) use netdev::{Sought, table_again};
 pub use reader::{GidTable, Preference, Reader};
 
 /// Where devices are looked for: this host, or a sysfs tree of another.

@@ -305,7 +305,7 @@ impl Host {
             Some(Again::new(port_netdevs, links))
         };
         let table_again = |table: &GidTable| {
-            let again = table_again(&sysfs, table)?;
+            let again = table_again(&sysfs, table).ok()?;
             Some((again, read_links(&mut Socket::route().ok()?).ok()?))
         };
         Ok(namespace.namings(tables, found, &settled, read_again, table_again))
@@ -347,7 +347,7 @@ impl Host {
         let between = read_addresses();
         for ((table, questions), found) in tables.iter().zip(&questions).zip(&mut *found) {
             if found.is_any_elsewhere() {
-                let again = table_again(self.sysfs(), table);
+                let again = table_again(self.sysfs(), table).ok();
                 let ask = |asked: Question| manager.holder(asked.gid, asked.interface);
                 found.confirm(table, again.as_ref(), questions, ask);
             }
@@ -464,13 +464,13 @@ fn refuse_namesakes<'d>(devices: impl Iterator<Item = &'d Device>) -> Result<()>
     Ok(())
 }
 
-/// Reads a table again from where it was read; `None` if it cannot be read.
-fn table_again(sysfs: &Sysfs, table: &GidTable) -> Option<GidTable> {
-    let preference = match table.iter().next()?.source {
-        Source::Ioctl => Preference::Ioctl,
-        Source::Sysfs => Preference::Sysfs,
+/// Reads a table again from where it was read.
+pub(crate) fn table_again(sysfs: &Sysfs, table: &GidTable) -> Result<GidTable> {
+    let preference = match table.iter().next().map(|own| own.source) {
+        Some(Source::Sysfs) => Preference::Sysfs,
+        Some(Source::Ioctl) | None => Preference::Ioctl,
     };
-    Reader::new(table.device(), sysfs, preference).ok()?.gid_table().ok()
+    Reader::new(table.device(), sysfs, preference)?.gid_table()
 }
 
 /// Forgets ports without an interface, of which an older kernel says the same as of all others.

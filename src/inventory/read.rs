@@ -1,6 +1,7 @@
 //! Filling an [`Inventory`] from this host, or from a sysfs tree.
 
 mod device;
+mod moment;
 mod needs;
 mod settings;
 mod socket;
@@ -24,7 +25,11 @@ use crate::netlink::route::{Links, RouteDump};
 use crate::sysfs::{Sysfs, is_absent, is_in_nodev, is_node_stat, is_read_only};
 use crate::text::to_plain;
 use device::{find_driver, find_hardware, read_device};
+use moment::changed_since;
 pub use settings::read_settings;
+
+/// How often a host is read whose tables and interfaces are not of one moment.
+const TRIES: usize = 3;
 
 impl Host {
     /// Reads what is wanted. It never fails: what could not be read is a [`Problem`] in its place.
@@ -33,6 +38,24 @@ impl Host {
     /// of another host's sysfs tree only the tree.
     #[must_use]
     pub fn inventory(&mut self, wanted: &Wanted<'_>) -> Inventory {
+        let (mut inventory, mut changed) = self.inventory_now(wanted);
+        for _ in 1..TRIES {
+            if changed.is_empty() {
+                break;
+            }
+            (inventory, changed) = self.inventory_now(wanted);
+        }
+        for (device, why) in changed {
+            let mut records = inventory.devices.iter_mut();
+            if let Some(record) = records.find(|own| own.device.name == device) {
+                record.gids = Some(Err(why));
+            }
+        }
+        inventory
+    }
+
+    /// The same, and the names of devices whose tables changed before the interfaces were read.
+    fn inventory_now(&mut self, wanted: &Wanted<'_>) -> (Inventory, Vec<(String, Problem)>) {
         let parts = wanted.parts;
         let (mut inventory, sought) = self.listed(wanted);
         let mut tables = Vec::new();
@@ -70,6 +93,7 @@ impl Host {
         }
         // One list: each costs some drivers commands to their firmware. If it fails, it is not asked for again.
         let mut dump = Ok(None);
+        let mut changed_tables = Vec::new();
         if parts.interfaces {
             dump = self.dump().map_err(Problem::from);
             inventory.problems.extend(dump.as_ref().err().cloned());
@@ -79,6 +103,7 @@ impl Host {
                 let change = changed(name, sought, &dump.links);
                 inventory.problems.extend(change.map(Problem::from));
             }
+            changed_tables.extend(known.map(|dump| changed_since(self.sysfs(), &tables, dump)));
             self.look_for_roce_socket(&mut inventory);
         }
         let mut netdevs = PortNetdevs::new();
@@ -106,7 +131,7 @@ impl Host {
             inventory.settings = settings;
             inventory.unread_settings = problems;
         }
-        inventory
+        (inventory, changed_tables.into_iter().flatten().collect())
     }
 
     /// Finds out whether soft RoCE has a socket, if one of the devices is one of soft RoCE.
