@@ -13,10 +13,20 @@ pub(super) fn open_node(device: &Device) -> Result<Kernel> {
         return Err(Error::new(&*device.name, Request::GetContext, no_node(device)));
     };
     let error = |cause| Error::new(&*device.name, Request::Open { path: path.clone() }, cause);
-    let fd = sysfs::open_node(path, *number, OFlags::RDONLY).map_err(error)?;
-    // Only now: the number may have been given to another device before the open, not after it.
-    device.still_has_node().map_err(error)?;
-    Ok(Kernel::Device(fd))
+    let opened = sysfs::open_node(path, *number, OFlags::RDONLY);
+    // Only now: the number may have been given to another device before the open, not after it. And of a device that
+    // goes the node is missing.
+    let owned = match opened {
+        Ok(_) | Err(Cause::NodeMissing) => device.still_has_node(),
+        Err(_) => Ok(()),
+    };
+    match (opened, owned) {
+        (Ok(fd), Ok(())) => Ok(Kernel::Device(fd)),
+        (Ok(_), Err(cause)) | (Err(_), Err(cause @ (Cause::DeviceGone(_) | Cause::Replaced))) => {
+            Err(error(cause))
+        }
+        (Err(cause), _) => Err(error(cause)),
+    }
 }
 
 /// Why no node of the device can be opened.

@@ -270,7 +270,13 @@ mod tests {
             (imported, opened.errno())
         };
         assert_eq!(cause(&device), (Cause::NoIoctl, 25));
+        // A device that goes loses its node first.
+        let mut without = device_with("/nowhere/uverbs0", rustix::fs::makedev(1, 3));
+        without.identity = crate::device::Identity::with_node(&folder);
+        let missing = || Context::open(&without).unwrap_err().cause().clone();
+        assert_eq!(missing(), Cause::NodeMissing);
         std::fs::rename(&folder, tree.path().join("gone")).unwrap();
+        assert_eq!(missing(), Cause::DeviceGone(libc::ENODEV));
         assert_eq!(cause(&device), (Cause::DeviceGone(libc::ENODEV), 19));
         std::fs::rename(&other, &folder).unwrap();
         assert_eq!(cause(&device), (Cause::Replaced, 19));

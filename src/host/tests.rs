@@ -219,6 +219,28 @@ fn a_host_whose_sysfs_is_of_another_namespace_has_the_devices_that_netlink_lists
     assert!(!has_none(&inventory.absences), "{:?}", inventory.absences);
 }
 
+/// It is listed, and all else can be looked at.
+#[test]
+fn a_device_whose_node_is_refused_is_not_unlisted() {
+    use crate::netlink::Datagram;
+    use uverbs_uapi::netlink::attribute;
+    let device = Message::new(0, &[])
+        .number(attribute::DEV_INDEX, 0)
+        .text(attribute::DEV_NAME, "rxe0")
+        .number(attribute::PORT_INDEX, 1)
+        .finish_for_test();
+    let mut host = Host::with_netlink(Socket::given(vec![
+        vec![Datagram::reply(&device, 1), Datagram::end(1)],
+        vec![Datagram::refusal(Errno::NOMEM, 2)],
+        vec![Datagram::reply(&device, 3), Datagram::end(3)],
+    ]));
+    let wanted = Wanted::new(Parts::LISTED).preference(Preference::Sysfs);
+    let inventory = host.inventory(&wanted);
+    assert!(inventory.unlisted.is_empty() && inventory.devices.len() == 1, "{inventory:?}");
+    let [problem] = &inventory.problems[..] else { panic!("{inventory:?}") };
+    assert!(problem.text.starts_with("rxe0: ask RDMA netlink: ENOMEM"), "{problem:?}");
+}
+
 /// The others' interfaces are known, and netlink has answered.
 #[test]
 fn a_port_whose_interface_is_refused_hides_no_other() {

@@ -174,8 +174,14 @@ impl Host {
         inventory.without_netlink = self.netlink_error().map(Problem::from);
         match listed {
             Ok(listing) => {
+                let names: BTreeSet<&str> =
+                    listing.devices.iter().map(|own| own.name.as_str()).collect();
                 for error in &listing.problems {
                     match error.device() {
+                        // It is listed without its node.
+                        Some(device) if names.contains(device) => {
+                            inventory.problems.push(error.into());
+                        }
                         None => {
                             // Any other is about their nodes.
                             if matches!(error.request(), Request::ListDevices) {

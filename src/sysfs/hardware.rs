@@ -91,6 +91,10 @@ fn find_function(parent: &Folder) -> Result<Option<PciFunction>, Unread> {
 }
 
 fn read_function(folder: &Folder, about: &str) -> Result<Option<PciFunction>, Unread> {
+    // The kernel says something of each device. What is empty or has no value is covered.
+    if !about.contains('=') {
+        return Err(Unread);
+    }
     if value(about, "PCI_SLOT_NAME").is_none() {
         return Ok(None);
     }

@@ -130,8 +130,10 @@ fn what_reads_as_something_else_is_not_known() {
         Sysfs::at(tree.path()).hardware("x").unwrap()
     };
     for (uevent, is_unread) in [
-        ("", false),
         ("MODALIAS=usb:x", false),
+        // No kernel says nothing.
+        ("", true),
+        ("odd", true),
         ("PCI_SLOT_NAME=", true),
         ("PCI_SLOT_NAME=17:00.0", true),
         ("MODALIAS=auxiliary:x", true),
