@@ -117,6 +117,7 @@ const SOFT: &[Scenario] = &[
     ("removed_while_reading", changes::removed_while_reading),
     ("removed_at_every_call", changes::removed_at_every_call),
     ("replaced_at_every_call", replaced::replaced_at_every_call),
+    ("interface_deleted_at_every_call", replaced::interface_deleted_at_every_call),
     ("replaced_while_kept", replaced::replaced_while_kept),
     ("replaced_behind_a_made_node", replaced::replaced_behind_a_made_node),
     ("sysfs_is_mounted_anew", replaced::sysfs_is_mounted_anew),

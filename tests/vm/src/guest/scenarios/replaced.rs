@@ -345,6 +345,52 @@ pub(crate) fn replaced_at_every_call() -> Result<()> {
     replace_at_every_call(&mut pair, &COMMANDS)
 }
 
+/// An interface is deleted after each system call of a command: nobody says that it is in another network namespace, as
+/// there is none.
+pub(crate) fn interface_deleted_at_every_call() -> Result<()> {
+    const COMMANDS: [&[&str]; 2] =
+        [&["/usr/bin/uverbs", "choose", "--explain"], &["/usr/bin/uverbs", "check"]];
+    let netdev = Netdev::dummy("d0", "02:11:22:33:44:55")?;
+    let _device = SoftRoce::new("rxe0", &netdev)?;
+    let is_row = |slot: u32| {
+        let gid = fs::read_to_string(format!("/sys/class/infiniband/rxe0/ports/1/gids/{slot}"));
+        gid.is_ok_and(|gid| gid.contains("0a07:0001"))
+    };
+    let has_row = || (0..8).any(is_row);
+    let vlan = || -> Result<Netdev> {
+        let vlan = netdev.vlan(7)?;
+        vlan.address("10.7.0.1/24")?;
+        lab::wait_until("the VLAN has its row", has_row)?;
+        Ok(vlan)
+    };
+    let mut seen = [0, 0];
+    for command in COMMANDS {
+        let own = vlan()?;
+        let words: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        let (calls, begin) = calls(&words)?;
+        let (places, _) = sampled(&calls, begin, 24);
+        let mut own = Some(own);
+        for place in places {
+            let stopped = Stopped::after(command, &calls[1..=place])?;
+            drop(own.take());
+            lab::wait_until("the row goes", || !has_row())?;
+            let output = stopped.end()?;
+            own = Some(vlan()?);
+            let said = [output.stdout, output.stderr].concat();
+            let said = String::from_utf8_lossy(&said);
+            ensure!(!said.contains("panicked") && output.status.code().is_some(), "{said}");
+            let is_elsewhere = ["not in this network namespace", "belong to no interface"]
+                .iter()
+                .any(|own| said.contains(own));
+            ensure!(!is_elsewhere, "{command:?}, after call {place}: {said}");
+            seen[usize::from(said.contains("10.7.0.1"))] += 1;
+        }
+    }
+    println!("figure: deleted at {} calls: {} answers without the row", seen[0] + seen[1], seen[0]);
+    ensure!(seen[0] > 0, "{seen:?}");
+    Ok(())
+}
+
 /// NCCL's settings of the host, removed on drop.
 struct Settings;
 
