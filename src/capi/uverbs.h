@@ -521,8 +521,7 @@ struct ibv_port_attr {
 };
 
 /*
- * A port's attributes. Failure: the errno value, EINVAL if there is no such port; *port_attr is zero then, unless the
- * program has the structure of an older release.
+ * A port's attributes. Failure: the errno value, EINVAL if there is no such port; *port_attr is zero then.
  */
 int uverbs_query_port(struct ibv_context *context, uint8_t port_num,
 		      struct ibv_port_attr *port_attr, size_t port_attr_size);

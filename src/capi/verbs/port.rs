@@ -47,8 +47,8 @@ impl From<&QueryPortResponse> for abi::PortAttr {
 /// are zero. The headers' inline `ibv_query_port(3)`, whose structure grew, calls it.
 ///
 /// # Errors
-/// `EINVAL` (no such port, NULL), `EIO` (the device is gone), or the driver's. As rdma-core does, a structure of these
-/// headers, or a newer one, is filled with zeros then. Of an older one nothing is written.
+/// `EINVAL` (no such port, NULL), `EIO` (the device is gone), or the driver's. As rdma-core does, a structure of the
+/// inline `ibv_query_port` is filled with zeros then. Of the oldest one nothing is written.
 ///
 /// # Safety
 /// `context` is NULL or open; `port_attr` is NULL or has room for `length` bytes.
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn uverbs_query_port(
         Ok(port) => (Some(abi::PortAttr::from(&port)), 0),
         Err(errno) => (None, number(errno)),
     };
-    if port.is_some() || length >= size_of::<abi::PortAttr>() {
+    if port.is_some() || length > COMPAT {
         let bytes = port.as_ref().map_or(&[][..], IntoBytes::as_bytes);
         // SAFETY: not NULL, so by the contract `length` bytes of the caller's.
         unsafe { fill(port_attr.cast(), length, bytes) };
