@@ -375,7 +375,7 @@ impl fmt::Display for Caveat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::BetterUnknown(index) => {
-                return write!(f, "GID {index} may be better, but too little is known of it");
+                return write!(f, "GID {index} may be as good or better, but too little is known of it");
             }
             Self::Unfit(why) => return why.fmt(f),
             Self::LinkLocal => "link-local: reaches only hosts on the same link",

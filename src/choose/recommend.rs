@@ -176,7 +176,13 @@ fn may_be_better<'p, 'i>(port: &'p Port<'i>, wish: &Wish, best: &Row<'_>) -> Opt
         let is_upper = is_upper || may_be_port_s(row, best) && wish.netdev.is_none();
         [is_other, is_local, is_v6, is_upper]
     };
-    let better = port.rows.iter().filter(may_be).filter(|row| hoped(row) < feared(row));
+    // Of equal rows the lower index is the best.
+    let is_first = |row: &Row<'_>| {
+        let is_wanted = wish.misses(row, true).is_none();
+        is_wanted && row.index < best.index && hoped(row) == hoped(best)
+    };
+    let is_better = |row: &&Row<'_>| hoped(row) < feared(row) || is_first(row);
+    let better = port.rows.iter().filter(may_be).filter(is_better);
     better.min_by_key(|row| (wish.misses(row, true).is_none(), hoped(row), row.index))
 }
 

@@ -46,8 +46,9 @@ fn read_hardware(folder: &Folder) -> Hardware {
         Err(_) => Err(Unread),
     };
     let board_id = plain("board_id");
-    let is_none =
-        || folder.read_bytes("board_id").map_or_else(is_absent, |own| own.trim_ascii().is_empty());
+    // A driver without one writes an empty line. A file that is empty is covered.
+    let is_blank = |own: Vec<u8>| !own.is_empty() && own.trim_ascii().is_empty();
+    let is_none = || folder.read_bytes("board_id").map_or_else(is_absent, is_blank);
     let own = Hardware {
         board_is_unread: board_id.is_none() && !is_none(),
         board_id,

@@ -94,7 +94,8 @@ fn the_recommendation_and_its_reasons() {
     assert_eq!(decision.rows[9].1, Reason::PortNotActive(PortState::INIT));
     assert_eq!(caveats(&port, 0), [Caveat::LinkLocal, Caveat::V1]);
     assert_eq!(caveats(&port, 6), [Caveat::Down]);
-    assert_eq!(caveats(&port, 9), []);
+    // Row 3 may be as good, and is lower.
+    assert_eq!(caveats(&port, 9), [Caveat::BetterUnknown(3)]);
 }
 
 fn v2(index: u32, gid: &str, home: Home<'static>) -> Row<'static> {
@@ -283,6 +284,36 @@ fn a_row_that_may_be_better_is_named() {
     // Its type is of no use where the interface is down.
     let down = down("eth0");
     assert_eq!(better(untyped(down), &typed), None);
+}
+
+/// Of rows that are equally good the lower index is recommended, if it is known.
+#[test]
+fn a_row_that_may_be_as_good_and_lower_is_named() {
+    let own = |index| v2(index, "::ffff:10.0.1.1", ours("eth0"));
+    let with = |index, home| v2(index, "::ffff:10.0.0.1", home);
+    let untyped = |index| {
+        let row = with(index, ours("eth0"));
+        Row { gid_type: GidType::UNNAMED, type_is_hidden: true, ..row }
+    };
+    let port_s = Home::Unproven { name: Some("eth0"), is_named: true, is_up: true, unfit: None };
+    for (row, is_doubtful) in [
+        (with(3, UNKNOWN), true),
+        (with(3, port_s), true),
+        (untyped(3), true),
+        // The lower one is known.
+        (with(7, UNKNOWN), false),
+        (untyped(7), false),
+        (v2(3, "fe80::3", UNKNOWN), false),
+        (with(3, Home::Foreign), false),
+    ] {
+        let mut rows = [own(5), row];
+        rows.sort_by_key(|row| row.index);
+        let port = roce(&rows);
+        let decision = recommend(&port, &Wish::default());
+        assert_eq!(decision.outcome, Outcome::Taken(5), "{row:?}");
+        assert_eq!(decision.better_unknown, is_doubtful.then_some(3), "{row:?}");
+        assert_eq!(decision.is_sure(&port), !is_doubtful, "{row:?}");
+    }
 }
 
 /// The row of a VLAN is not surely right where the port's own may be.

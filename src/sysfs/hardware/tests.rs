@@ -154,6 +154,9 @@ fn what_reads_as_something_else_is_not_known() {
         let own = Sysfs::at(tree.path()).hardware("x").unwrap();
         assert_eq!(own.board_is_unread, is_unread, "{text:?} {own:?}");
     }
+    // A driver without one ends the line.
+    std::fs::write(folder.join("board_id"), "").unwrap();
+    assert!(Sysfs::at(tree.path()).hardware("x").unwrap().board_is_unread, "covered");
     std::fs::remove_file(folder.join("board_id")).unwrap();
     std::fs::create_dir(folder.join("board_id")).unwrap();
     let own = Sysfs::at(tree.path()).hardware("x").unwrap();
