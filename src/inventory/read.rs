@@ -36,6 +36,9 @@ impl Host {
     ///
     /// With [`Parts::host`](super::Parts::host) also the process's environment and NCCL's files are read;
     /// of another host's sysfs tree only the tree.
+    ///
+    /// With [`Parts::interfaces`](super::Parts::interfaces) all is read again, up to three times, if a GID table changed
+    /// between its reading and that of the interfaces. A table that changes each time is `EAGAIN`.
     #[must_use]
     pub fn inventory(&mut self, wanted: &Wanted<'_>) -> Inventory {
         let (mut inventory, mut changed) = self.inventory_now(wanted);
