@@ -11,9 +11,11 @@ use crate::inventory::Problem;
 use crate::netlink::route::{RouteDump, gid_of};
 use crate::sysfs::Sysfs;
 
-/// The names of the devices whose tables are others by now, or could not be read again. An interface or an address that went after a table was read, and
-/// before the interfaces were, leaves a row that seems to be of another network namespace. So each table is read again that
-/// has a row which no interface explains. (By sysfs a row has no index, and it is not known where its interface is.)
+/// The names of the devices whose tables are others by now, or could not be read again, and why.
+///
+/// An interface or an address that went after a table was read, and before the interfaces were, leaves a row that seems to
+/// be of another network namespace. So each table is read again that has a row which no interface explains. (By sysfs a row
+/// has no index, and it is not known where its interface is.)
 pub(super) fn changed_since(
     sysfs: &Sysfs,
     tables: &[Option<GidTable>],

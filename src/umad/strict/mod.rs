@@ -89,9 +89,9 @@ pub fn get_cas_names(sysfs: &Sysfs, max: usize) -> Vec<CaName> {
 /// ```
 ///
 /// # Errors
-/// If the folder of the devices exists but cannot be read; `EPROTO` if a name is no UTF-8. The C function then returns NULL and sets
-/// `errno` to this error's [value](Failure::value), negated. For an empty list it also returns NULL, with
-/// `errno` 0.
+/// If the folder of the devices exists but cannot be read; `EPROTO` if a name is no UTF-8. The C function then returns
+/// NULL and sets `errno` to this error's [value](Failure::value), negated. For an empty list it also returns NULL,
+/// with `errno` 0.
 #[doc(alias = "umad_get_ca_device_list")]
 pub fn get_ca_device_list(sysfs: &Sysfs) -> Result<Vec<String>, Failure> {
     let class = sysfs.folder(file::CLASS);
