@@ -44,6 +44,12 @@ impl Guarded {
         assert!(bytes[AROUND + self.length..].iter().all(|byte| *byte == GUARD), "written behind");
     }
 
+    /// Only zeros were written, and everywhere.
+    pub(crate) fn check_zero(&self) {
+        self.check();
+        assert!(self.inside().iter().all(|byte| *byte == 0), "an error wrote no zeros");
+    }
+
     /// Nothing was written at all.
     pub(crate) fn check_untouched(&self) {
         self.check();
